@@ -14,6 +14,6 @@ int main(int argc, char** argv) {
   cistern::cli::CommandLine line("cistern", "A distributed parameter server for CTR models.");
   cistern::cli::AddAllCommands(line.root());
   const int code = line.Run(argc, argv);
-  cistern::CloseRemoteStorage();
+  cistern::data::CloseRemoteStorage();
   return code;
 }

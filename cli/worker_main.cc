@@ -109,6 +109,6 @@ int main(int argc, char** argv) {
   root.Does(
       [flags](cistern::cli::Console& console) { return cistern::cli::RunWorker(*flags, console); });
   const int code = line.Run(argc, argv);
-  cistern::CloseRemoteStorage();
+  cistern::data::CloseRemoteStorage();
   return code;
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kRowsOfOneLabel = 100;  // fewer can be of one class by chance
 
-void NoteFindings(const ConvertSummary& summary, bool by_recipe, const JobCalls& calls) {
+void NoteFindings(const data::ConvertSummary& summary, bool by_recipe, const JobCalls& calls) {
   if (!summary.not_utf8.empty()) {
     calls.Note(absl::StrCat(
         "note: ", summary.not_utf8,
@@ -21,7 +21,7 @@ void NoteFindings(const ConvertSummary& summary, bool by_recipe, const JobCalls&
         "utf8)"));
   }
   if (by_recipe) {
-    for (const std::string& sentence : UnseenValues(summary, nullptr)) {
+    for (const std::string& sentence : data::UnseenValues(summary, nullptr)) {
       calls.Note("note: " + sentence);
     }
   }
@@ -39,8 +39,8 @@ void NoteFindings(const ConvertSummary& summary, bool by_recipe, const JobCalls&
 
 }  // namespace
 
-absl::StatusOr<ConvertSummary> ConvertData(ConvertDataOptions options, const JobCalls& calls,
-                                           const ConvertProgressCallback& progress) {
+absl::StatusOr<data::ConvertSummary> ConvertData(ConvertDataOptions options, const JobCalls& calls,
+                                                 const data::ConvertProgressCallback& progress) {
   const std::string option = OptionBesideRecipe(options);
   if (!option.empty()) {
     return WithFix(
@@ -52,20 +52,21 @@ absl::StatusOr<ConvertSummary> ConvertData(ConvertDataOptions options, const Job
   if (options.part != DataPart::kAll) {
     options.select = [held_out = options.part == DataPart::kTest](
                          uint64_t row, const std::vector<absl::string_view>& fields) {
-      return HeldOutRows().Contains(row, fields) == held_out;
+      return data::HeldOutRows().Contains(row, fields) == held_out;
     };
   }
-  const absl::StatusOr<ConvertSummary> summary = Convert(options, [&](const ConvertProgress& done) {
-    return calls.CheckStop().ok() && (progress == nullptr || progress(done));
-  });
+  const absl::StatusOr<data::ConvertSummary> summary =
+      Convert(options, [&](const data::ConvertProgress& done) {
+        return calls.CheckStop().ok() && (progress == nullptr || progress(done));
+      });
   if (!summary.ok()) return MissingIsWrong(summary.status());
   NoteFindings(*summary, !options.recipe.empty(), calls);
   return summary;
 }
 
-std::string OptionBesideRecipe(const ConvertOptions& given) {
+std::string OptionBesideRecipe(const data::ConvertOptions& given) {
   if (given.recipe.empty()) return "";
-  const ConvertOptions none;
+  const data::ConvertOptions none;
   const std::pair<const char*, bool> others[] = {
       {"format", given.format != none.format},
       {"libsvm_slots", given.libsvm_slots != none.libsvm_slots},
@@ -102,11 +103,11 @@ std::string OptionBesideRecipe(const ConvertOptions& given) {
   return "";
 }
 
-uint32_t LabelDimOf(const ConvertSummary& summary) {
+uint32_t LabelDimOf(const data::ConvertSummary& summary) {
   return summary.shape.label_dim - (summary.shape.weighted ? 1 : 0);
 }
 
-nlohmann::ordered_json JsonOf(const ConvertSummary& summary) {
+nlohmann::ordered_json JsonOf(const data::ConvertSummary& summary) {
   nlohmann::ordered_json json;
   json["samples"] = summary.samples;
   json["positives"] = summary.positives;

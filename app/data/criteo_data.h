@@ -12,16 +12,18 @@
 
 namespace cistern::app {
 
-struct CriteoDataOptions : CriteoOptions {  // `crosses` is filled from the option below
-  std::vector<std::string> cross;           // pairs of columns, "C1_C2"
+struct CriteoDataOptions : data::CriteoOptions {  // `crosses` is filled from the option below
+  std::vector<std::string> cross;                 // pairs of columns, "C1_C2"
 };
 
 // The words of CriteoOptions::dense, as people type them.
-inline constexpr std::pair<const char*, CriteoDense> kCriteoDense[] = {
-    {"log3", CriteoDense::kLog3}, {"log1", CriteoDense::kLog1}, {"minmax", CriteoDense::kMinMax}};
+inline constexpr std::pair<const char*, data::CriteoDense> kCriteoDense[] = {
+    {"log3", data::CriteoDense::kLog3},
+    {"log1", data::CriteoDense::kLog1},
+    {"minmax", data::CriteoDense::kMinMax}};
 
-struct CriteoData : CriteoSummary {
-  DataFormat format = DataFormat::kNorm;
+struct CriteoData : data::CriteoSummary {
+  data::DataFormat format = data::DataFormat::kNorm;
   size_t crosses = 0;
   size_t wide_slots = 0;  // before the slots of the columns: one, or (not Norm) one a cross
 };

@@ -18,14 +18,14 @@ absl::Status CheckBesideModel(const GenerateDataOptions& options) {
     return WithOptions(absl::InvalidArgumentError("overrides need a model"), {"set", "model"});
   }
   const std::string option = OptionBesideModel(options);
-  if (option.empty()) return OutputFolder::CheckSpares(options.out, {options.model});
+  if (option.empty()) return data::OutputFolder::CheckSpares(options.out, {options.model});
   return WithOptions(
       absl::InvalidArgumentError("the model's Data layer decides this; override it there"),
       {option, "set"});
 }
 
 // Takes shape and format from the model's Data layer.
-absl::Status ReadModel(const GenerateDataOptions& options, DataSetOptions* data) {
+absl::Status ReadModel(const GenerateDataOptions& options, data::DataSetOptions* data) {
   const absl::StatusOr<ModelConfig> config =
       MissingIsWrong(LoadModelConfig(options.model, options.set, LayerGrammars()));
   if (!config.ok()) return config.status();
@@ -42,7 +42,7 @@ absl::Status ReadModel(const GenerateDataOptions& options, DataSetOptions* data)
   return absl::OkStatus();
 }
 
-absl::Status ReadShape(const GenerateDataOptions& options, DataSetOptions* data) {
+absl::Status ReadShape(const GenerateDataOptions& options, data::DataSetOptions* data) {
   data->format = options.format;
   data->check = options.check;
   data->wide_keys = options.key_bits == 64;
@@ -65,7 +65,7 @@ absl::Status ReadShape(const GenerateDataOptions& options, DataSetOptions* data)
   return absl::OkStatus();
 }
 
-void FillSlotSizes(const GenerateDataOptions& options, DataSetOptions* data) {
+void FillSlotSizes(const GenerateDataOptions& options, data::DataSetOptions* data) {
   if (!options.slot_sizes.empty()) {
     data->slot_sizes = options.slot_sizes;
     data->slot_starts.clear();
@@ -89,7 +89,7 @@ absl::StatusOr<GeneratedData> GenerateData(GenerateDataOptions options,
   CISTERN_RETURN_IF_ERROR(options.model.empty() ? ReadShape(options, &options.data)
                                                 : ReadModel(options, &options.data));
   FillSlotSizes(options, &options.data);
-  CISTERN_ASSIGN_OR_RETURN(GenerateSummary summary, Generate(options, progress));
+  CISTERN_ASSIGN_OR_RETURN(data::GenerateSummary summary, data::Generate(options, progress));
   return GeneratedData{std::move(summary), std::move(options)};
 }
 
@@ -110,9 +110,9 @@ std::string OptionBesideModel(const GenerateDataOptions& options) {
 }
 
 nlohmann::ordered_json JsonOf(const GeneratedData& generated) {
-  const DataSetOptions& data = generated.made_with.data;
+  const data::DataSetOptions& data = generated.made_with.data;
   nlohmann::ordered_json json;
-  json["format"] = FormatName(data.format);
+  json["format"] = data::FormatName(data.format);
   json["source"] = generated.train_source;
   json["eval_source"] = generated.test_source;
   json["train_samples"] = generated.made_with.train_samples;
@@ -121,7 +121,7 @@ nlohmann::ordered_json JsonOf(const GeneratedData& generated) {
   json["test_positives"] = generated.test_positives;
   json["label_dim"] = data.shape.label_dim;
   json["dense_dim"] = data.shape.dense_dim;
-  json["slot_num"] = SlotNum(data.shape);
+  json["slot_num"] = data::SlotNum(data.shape);
   json["slot_size_array"] = data.slot_sizes;
   return json;
 }

@@ -10,22 +10,22 @@
 
 namespace cistern::app {
 
-struct GenerateDataOptions : GenerateOptions {  // `data` is filled from the options below
+struct GenerateDataOptions : data::GenerateOptions {  // `data` is filled from the options below
   // A model file whose Data layer has format and shape, with its overrides. Without one:
   std::string model;
   std::vector<std::string> set;
-  DataFormat format = DataFormat::kNorm;
-  uint64_t labels = 1, dense = 0, slots = 0;  // slots 0: as many as slot_sizes
-  NormCheck check = NormCheck::kSum;          // Norm
-  int key_bits = 64;                          // Norm
-  bool float_label_dense = false;             // Raw
+  data::DataFormat format = data::DataFormat::kNorm;
+  uint64_t labels = 1, dense = 0, slots = 0;      // slots 0: as many as slot_sizes
+  data::NormCheck check = data::NormCheck::kSum;  // Norm
+  int key_bits = 64;                              // Norm
+  bool float_label_dense = false;                 // Raw
   // The number of distinct keys of each slot; empty: those of the model, or keys_per_slot.
   std::vector<uint64_t> slot_sizes;
   uint64_t keys_per_slot = 1000;
 };
 
-struct GeneratedData : GenerateSummary {
-  GenerateOptions made_with;
+struct GeneratedData : data::GenerateSummary {
+  data::GenerateOptions made_with;
 };
 
 // Errors of Generate; kInvalidArgument, with options: an option beside a model, which says as much

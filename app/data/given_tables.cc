@@ -42,7 +42,7 @@ struct GivenFile {
 absl::StatusOr<std::vector<GivenFile>> FilesOf(FileSystem& files,
                                                const std::vector<std::string>& tables,
                                                const JobCalls& calls) {
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, TableFiles(tables));
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> paths, data::TableFiles(tables));
   std::vector<GivenFile> given;
   for (const std::string& path : paths) {
     CISTERN_RETURN_IF_ERROR(calls.CheckStop());

@@ -9,7 +9,7 @@
 
 namespace cistern::app {
 
-struct InspectDataOptions : InspectOptions {  // source empty: that of the model
+struct InspectDataOptions : data::InspectOptions {  // source empty: that of the model
   // A model file whose Data layer describes the files, with its overrides; empty: Norm files, which
   // describe themselves.
   std::string model;
@@ -18,6 +18,6 @@ struct InspectDataOptions : InspectOptions {  // source empty: that of the model
 
 // Errors of InspectNorm and InspectDataSet, with a missing file as kInvalidArgument;
 // kInvalidArgument too: there are no files, or they have another shape than the model.
-absl::StatusOr<NormSummary> InspectData(const InspectDataOptions& options);
+absl::StatusOr<data::NormSummary> InspectData(const InspectDataOptions& options);
 
 }  // namespace cistern::app

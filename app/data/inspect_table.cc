@@ -19,10 +19,11 @@ absl::Status Refuse(const std::string& what, const std::vector<std::string>& opt
 }
 
 // Says if a text of the table is not UTF-8.
-void NoteEncoding(const TableProfile& profile, const JobCalls& calls) {
+void NoteEncoding(const data::TableProfile& profile, const JobCalls& calls) {
   for (const std::vector<std::string>& row : profile.sample) {
     for (size_t i = 0; i < row.size(); ++i) {
-      if (row[i].size() >= TableProfile::kSampleText || IsUtf8(row[i])) continue;  // may be cut off
+      if (row[i].size() >= data::TableProfile::kSampleText || data::IsUtf8(row[i]))
+        continue;  // may be cut off
       calls.Note(absl::StrCat(
           "note: column '", profile.columns[i].name,
           "' holds text that is not UTF-8 (Latin-1?). The same words in UTF-8, in other files or "
@@ -36,12 +37,12 @@ void NoteEncoding(const TableProfile& profile, const JobCalls& calls) {
 absl::Status CheckOrder(const std::string& path, const InspectedTable& table,
                         const JobCalls& calls) {
   constexpr uint64_t kNoiseOneIn = 20;
-  const auto name = [&](const LabelChoice& head) {
+  const auto name = [&](const data::LabelChoice& head) {
     return absl::StrCat("'", table.profile.columns[head.column].name, "'");
   };
-  const std::vector<LabelChoice>& heads = table.plan.heads;
+  const std::vector<data::LabelChoice>& heads = table.plan.heads;
   for (size_t i = 1; i < heads.size(); ++i) {
-    const BrokenOrder order = OrderOf(table.profile, heads[i - 1], heads[i]);
+    const data::BrokenOrder order = OrderOf(table.profile, heads[i - 1], heads[i]);
     if (order.rows == 0) continue;
     const std::string what =
         absl::StrCat("of ", order.of, " sampled rows in which ", name(heads[i]), " is 1, ",
@@ -62,7 +63,7 @@ absl::Status CheckOrder(const std::string& path, const InspectedTable& table,
 // Whether the kind of model fits the labels.
 absl::Status CheckHeads(const std::string& path, const InspectedTable& table,
                         const TableOptions& options, const JobCalls& calls) {
-  const std::vector<LabelChoice>& heads = table.plan.heads;
+  const std::vector<data::LabelChoice>& heads = table.plan.heads;
   const std::optional<ModelKind> kind = ModelKindOf(options.model);
   if (kind && PredictsSeveral(*kind) != !heads.empty()) {
     return heads.empty()
@@ -79,8 +80,8 @@ absl::Status CheckHeads(const std::string& path, const InspectedTable& table,
         absl::StrCat(path, ": a row is negative by one label, and there are ", heads.size()),
         {"negative_rate", "label"}, "train on all rows");
   }
-  for (const LabelChoice& head : heads) {
-    const HeadRows rows = RowsOf(table.profile, head);
+  for (const data::LabelChoice& head : heads) {
+    const data::HeadRows rows = RowsOf(table.profile, head);
     if (rows.rarer() >= kMinRarerForDeep) continue;
     calls.Note(absl::StrCat("note: label '", table.profile.columns[head.column].name, "' is ",
                             2 * rows.positive < rows.known ? "1" : "0", " in ", rows.rarer(),
@@ -93,48 +94,48 @@ absl::Status CheckHeads(const std::string& path, const InspectedTable& table,
 
 absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const TableOptions& options,
                                             const JobCalls& calls) {
-  CISTERN_RETURN_IF_ERROR(CheckNegativeRate(options.kept_negatives()));
+  CISTERN_RETURN_IF_ERROR(data::CheckNegativeRate(options.kept_negatives()));
   InspectedTable table;
   if (options.model != TableOptions().model && !ModelKindOf(options.model)) {
     return Refuse(absl::StrCat("there is no kind of model '", options.model, "'"), {"model"},
                   absl::StrCat("auto|", ModelKindWords()));
   }
-  TableWishes wishes = options.wishes;
-  LayoutWishes how;
+  data::TableWishes wishes = options.wishes;
+  data::LayoutWishes how;
   how.delimiter = options.delimiter;
-  absl::StatusOr<std::vector<std::string>> columns = ExpandColumns(options.columns);
+  absl::StatusOr<std::vector<std::string>> columns = data::ExpandColumns(options.columns);
   if (!columns.ok()) return WithOptions(columns.status(), {"columns"});
   how.columns = *std::move(columns);
-  how.mentions = LabelNames({}, wishes.label);
+  how.mentions = data::LabelNames({}, wishes.label);
   if (how.mentions.size() > 1) how.mentions.push_back(wishes.label);
   if (!wishes.weight.empty()) how.mentions.push_back(wishes.weight);
   for (const auto* const names : {&wishes.dense, &wishes.sparse, &wishes.ignore, &wishes.multi}) {
     how.mentions.insert(how.mentions.end(), names->begin(), names->end());
   }
   for (const std::string& given : wishes.key_weights) {
-    const auto [values, weights] = KeyWeightColumns(given);
+    const auto [values, weights] = data::KeyWeightColumns(given);
     how.mentions.push_back(values);
     if (!weights.empty()) how.mentions.push_back(weights);
   }
-  absl::StatusOr<TableLayout> layout = FindLayout(path, how);
+  absl::StatusOr<data::TableLayout> layout = data::FindLayout(path, how);
   if (!layout.ok()) return MissingIsWrong(layout.status());
-  WishFeatureLines(&*layout, &wishes);
+  data::WishFeatureLines(&*layout, &wishes);
   const auto inspect = [&] {
-    return ProfileTable(path, *layout, [&](uint64_t rows, uint64_t) {
+    return data::ProfileTable(path, *layout, [&](uint64_t rows, uint64_t) {
       if (calls.amount) calls.amount({"inspecting", "rows", rows, 0});
       return calls.CheckStop().ok();
     });
   };
-  absl::StatusOr<TableProfile> profile = inspect();
-  if (absl::IsDataLoss(profile.status()) && UseSingleSlot(&*layout)) {
+  absl::StatusOr<data::TableProfile> profile = inspect();
+  if (absl::IsDataLoss(profile.status()) && data::UseSingleSlot(&*layout)) {
     wishes = options.wishes;
-    WishFeatureLines(&*layout, &wishes);
+    data::WishFeatureLines(&*layout, &wishes);
     profile = inspect();
   }
   if (!profile.ok()) return MissingIsWrong(profile.status());
   table.profile = *std::move(profile);
   NoteEncoding(table.profile, calls);
-  absl::StatusOr<TablePlan> plan = PlanTable(table.profile, wishes);
+  absl::StatusOr<data::TablePlan> plan = data::PlanTable(table.profile, wishes);
   if (!plan.ok()) return MissingIsWrong(plan.status());
   table.plan = *std::move(plan);
   CISTERN_RETURN_IF_ERROR(CheckHeads(path, table, options, calls));
@@ -147,7 +148,7 @@ nlohmann::ordered_json JsonOf(const InspectedTable& table) {
   json["delimiter"] = std::string(1, table.profile.layout.delimiter);
   json["header"] = table.profile.layout.header;
   json["label"] = table.profile.columns[table.plan.label.column].name;
-  for (const LabelChoice& head : table.plan.heads) {
+  for (const data::LabelChoice& head : table.plan.heads) {
     json["labels"].push_back(table.profile.columns[head.column].name);
   }
   if (table.plan.weight) json["weight"] = table.profile.columns[*table.plan.weight].name;
@@ -155,8 +156,8 @@ nlohmann::ordered_json JsonOf(const InspectedTable& table) {
   json["dense"] = table.plan.dense;
   json["columns"] = nlohmann::ordered_json::array();
   for (size_t i = 0; i < table.profile.columns.size(); ++i) {
-    const ColumnProfile& column = table.profile.columns[i];
-    const ColumnChoice& choice = table.plan.columns[i];
+    const data::ColumnProfile& column = table.profile.columns[i];
+    const data::ColumnChoice& choice = table.plan.columns[i];
     json["columns"].push_back({{"column", column.name},
                                {"type", Word(column.type)},
                                {"distinct", column.distinct},
@@ -180,20 +181,20 @@ TrainedRows RowsToTrain(const InspectedTable& table, const TableOptions& options
   const uint64_t rows = table.profile.rows;
   if (!table.plan.heads.empty()) {
     uint64_t rarer = 0;
-    for (const LabelChoice& head : table.plan.heads) {
+    for (const data::LabelChoice& head : table.plan.heads) {
       rarer = std::max(rarer, RowsOf(table.profile, head).rarer());
     }
     return {rows, rarer};
   }
-  const double positives = ShareOfPositives(table.profile, table.plan.label);
+  const double positives = data::ShareOfPositives(table.profile, table.plan.label);
   if (options.kept_negatives() == 1) return {rows, RarerClass(rows, positives)};
   const double kept = positives + (1 - positives) * options.kept_negatives();
   const uint64_t trained = static_cast<uint64_t>(kept * static_cast<double>(rows));
   return {trained, RarerClass(trained, positives / kept)};
 }
 
-ConvertProgressCallback ReportRows(const JobCalls& calls, std::string what) {
-  return [&calls, what = std::move(what)](const ConvertProgress& progress) {
+data::ConvertProgressCallback ReportRows(const JobCalls& calls, std::string what) {
+  return [&calls, what = std::move(what)](const data::ConvertProgress& progress) {
     if (calls.amount) calls.amount({what, "rows", progress.rows, 0});
     return calls.CheckStop().ok();
   };

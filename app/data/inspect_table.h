@@ -15,8 +15,8 @@
 namespace cistern::app {
 
 struct InspectedTable {
-  TableProfile profile;
-  TablePlan plan;
+  data::TableProfile profile;
+  data::TablePlan plan;
 };
 
 // Reads the table once. Errors: those of FindLayout, ProfileTable and PlanTable, with a missing
@@ -40,6 +40,6 @@ TrainedRows RowsToTrain(const InspectedTable& table, const TableOptions& options
 
 // Reports the rows that a conversion has read as an Amount without a total, and stops it.
 // calls: outlives the result.
-ConvertProgressCallback ReportRows(const JobCalls& calls, std::string what);
+data::ConvertProgressCallback ReportRows(const JobCalls& calls, std::string what);
 
 }  // namespace cistern::app

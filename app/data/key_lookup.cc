@@ -16,8 +16,8 @@ absl::StatusOr<KeyLookup> LookUpKeys(const KeyLookupOptions& options, const JobC
                    "name the table, and it is searched");
   }
   LocalFileSystem files;
-  CISTERN_ASSIGN_OR_RETURN(const FoundRecipe recipe, ReadRecipe(files, options.recipe));
-  const auto encoder = OwnedEncoder::Open(recipe.recipe, recipe.vocabulary_path());
+  CISTERN_ASSIGN_OR_RETURN(const data::FoundRecipe recipe, data::ReadRecipe(files, options.recipe));
+  const auto encoder = data::OwnedEncoder::Open(recipe.recipe, recipe.vocabulary_path());
   if (!encoder.ok()) return WithKind(encoder.status(), ErrorKind::kBadCheckpoint);
   KeyLookup lookup;
   std::vector<Key> wanted = options.keys;

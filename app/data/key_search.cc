@@ -15,31 +15,32 @@ std::vector<absl::string_view> Texts(absl::string_view field, std::optional<char
 
 }  // namespace
 
-KeySearch::KeySearch(const OwnedEncoder& encoder, const std::vector<Key>& keys)
+KeySearch::KeySearch(const data::OwnedEncoder& encoder, const std::vector<Key>& keys)
     : encoder_(encoder) {
   for (const Key key : keys) wanted_[key] = true;
 }
 
 absl::Status KeySearch::Read(const std::vector<std::string>& tables, const JobCalls& calls) {
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> files, TableFiles(tables));
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> files, data::TableFiles(tables));
   // A member may be absent from all objects of a part.
-  CISTERN_ASSIGN_OR_RETURN(const JsonColumns members,
-                           FindJsonColumns(files, SeparatorsOf(encoder_.recipe())));
+  CISTERN_ASSIGN_OR_RETURN(const data::JsonColumns members,
+                           data::FindJsonColumns(files, data::SeparatorsOf(encoder_.recipe())));
   for (const std::string& file : files) {
     CISTERN_RETURN_IF_ERROR(ReadFile(file, members, calls));
   }
   return absl::OkStatus();
 }
 
-absl::Status KeySearch::ReadFile(const std::string& path, const JsonColumns& members,
+absl::Status KeySearch::ReadFile(const std::string& path, const data::JsonColumns& members,
                                  const JobCalls& calls) {
-  const Recipe& recipe = encoder_.recipe();
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<TextTable> table,
-                           OpenRecipeTable(recipe, path, 0, {}, &members));
-  table = WithPartitions(std::move(table), path, FeatureColumns(recipe));
-  const absl::StatusOr<RowPlaces> places = FindPlaces(recipe, table->columns(), Labels::kOptional);
+  const data::Recipe& recipe = encoder_.recipe();
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<data::TextTable> table,
+                           data::OpenRecipeTable(recipe, path, 0, {}, &members));
+  table = data::WithPartitions(std::move(table), path, data::FeatureColumns(recipe));
+  const absl::StatusOr<data::RowPlaces> places =
+      data::FindPlaces(recipe, table->columns(), data::Labels::kOptional);
   if (!places.ok()) return AddContext(places.status(), path);
-  for (TextRow row;;) {
+  for (data::TextRow row;;) {
     CISTERN_ASSIGN_OR_RETURN(const bool found, table->Next(&row));
     if (!found) return absl::OkStatus();
     for (size_t slot = 0; slot < recipe.slots.size(); ++slot) {
@@ -52,7 +53,7 @@ absl::Status KeySearch::ReadFile(const std::string& path, const JsonColumns& mem
   }
 }
 
-absl::Status KeySearch::Take(const Recipe::Slot& slot, const TextRow& row,
+absl::Status KeySearch::Take(const data::Recipe::Slot& slot, const data::TextRow& row,
                              const std::vector<size_t>& places) {
   if (slot.cross.empty()) {
     for (const absl::string_view text : Texts(row.fields[places.front()], slot.separator)) {
@@ -65,10 +66,10 @@ absl::Status KeySearch::Take(const Recipe::Slot& slot, const TextRow& row,
   for (size_t i = 0; i < places.size(); ++i) {
     number *= static_cast<double>(Texts(row.fields[places[i]], slot.cross[i].separator).size());
   }
-  if (number > static_cast<double>(kMostCombinations)) {
+  if (number > static_cast<double>(data::kMostCombinations)) {
     return absl::OutOfRangeError(absl::StrCat("the cross ", slot.column, " has ", number,
                                               " combinations of values in this row; the limit is ",
-                                              kMostCombinations));
+                                              data::kMostCombinations));
   }
   std::vector<std::vector<absl::string_view>> combinations = {{}};
   for (size_t i = 0; i < places.size(); ++i) {
@@ -82,7 +83,7 @@ absl::Status KeySearch::Take(const Recipe::Slot& slot, const TextRow& row,
     combinations = std::move(longer);
   }
   for (const std::vector<absl::string_view>& texts : combinations) {
-    CISTERN_RETURN_IF_ERROR(TakeText(slot.column, CrossText(texts)));
+    CISTERN_RETURN_IF_ERROR(TakeText(slot.column, data::CrossText(texts)));
   }
   return absl::OkStatus();
 }

@@ -28,7 +28,7 @@ struct FoundText {
 class KeySearch {
  public:
   // encoder: outlives this.
-  KeySearch(const OwnedEncoder& encoder, const std::vector<Key>& keys);
+  KeySearch(const data::OwnedEncoder& encoder, const std::vector<Key>& keys);
 
   // Reads tables that the recipe of the encoder describes, or folders of their parts. kCancelled:
   // stopped.
@@ -37,12 +37,13 @@ class KeySearch {
   std::vector<FoundText> Results() const;
 
  private:
-  absl::Status ReadFile(const std::string& path, const JsonColumns& members, const JobCalls& calls);
-  absl::Status Take(const Recipe::Slot& slot, const TextRow& row,
+  absl::Status ReadFile(const std::string& path, const data::JsonColumns& members,
+                        const JobCalls& calls);
+  absl::Status Take(const data::Recipe::Slot& slot, const data::TextRow& row,
                     const std::vector<size_t>& places);
   absl::Status TakeText(const std::string& column, const std::string& text);
 
-  const OwnedEncoder& encoder_;
+  const data::OwnedEncoder& encoder_;
   std::map<Key, bool> wanted_;
   std::map<FoundText, uint64_t> found_;
   uint64_t rows_ = 0;

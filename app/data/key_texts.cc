@@ -36,11 +36,11 @@ std::string CrossShown(const std::string& text) {
 
 class KeyNames {
  public:
-  KeyNames(const OwnedEncoder& encoder, std::map<std::string, std::set<Key>> wanted)
+  KeyNames(const data::OwnedEncoder& encoder, std::map<std::string, std::set<Key>> wanted)
       : encoder_(encoder), wanted_(std::move(wanted)) {}
 
   // What the recipe tells by itself.
-  void AddOfRecipe(const Recipe::Slot& slot) {
+  void AddOfRecipe(const data::Recipe::Slot& slot) {
     if (slot.bucket) AddBuckets(slot.column);
     if (slot.cross.empty()) Add(slot.column, "", "(missing)");
     if (!slot.bucket && slot.cross.empty() && encoder_.recipe().vocabulary_xxh3) {
@@ -93,7 +93,7 @@ class KeyNames {
     }
   }
 
-  const OwnedEncoder& encoder_;
+  const data::OwnedEncoder& encoder_;
   std::map<std::string, std::set<Key>> wanted_;  // by column
   std::set<std::string> crosses_;
   KeyTexts texts_;
@@ -105,11 +105,12 @@ absl::StatusOr<KeyTexts> TextsOfKeys(const RunView& run, const std::vector<std::
                                      const JobCalls& calls) {
   if (!run.study) return KeyTexts();
   LocalFileSystem files;
-  CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> found, FindRecipe(files, run.folder));
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<data::FoundRecipe> found,
+                           data::FindRecipe(files, run.folder));
   if (!found) return KeyTexts();
-  const auto encoder = OwnedEncoder::Open(found->recipe, found->vocabulary_path());
+  const auto encoder = data::OwnedEncoder::Open(found->recipe, found->vocabulary_path());
   if (!encoder.ok()) return WithKind(encoder.status(), ErrorKind::kBadCheckpoint);
-  const std::vector<Recipe::Slot>& slots = (*encoder)->recipe().slots;
+  const std::vector<data::Recipe::Slot>& slots = (*encoder)->recipe().slots;
   std::map<std::string, std::set<Key>> wanted;
   std::vector<Key> keys;
   for (size_t i = 0; i < run.study->slots.size() && i < slots.size(); ++i) {
@@ -119,7 +120,7 @@ absl::StatusOr<KeyTexts> TextsOfKeys(const RunView& run, const std::vector<std::
     }
   }
   KeyNames names(**encoder, std::move(wanted));
-  for (const Recipe::Slot& slot : slots) {
+  for (const data::Recipe::Slot& slot : slots) {
     names.AddOfRecipe(slot);
     if (!slot.cross.empty()) names.AddCross(slot.column);
   }

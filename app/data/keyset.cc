@@ -10,14 +10,14 @@ namespace cistern::app {
 namespace {
 
 // Takes the format and shape of the data from the model.
-absl::StatusOr<KeysetOptions> ReadOptions(const ModelKeysetOptions& given) {
+absl::StatusOr<data::KeysetOptions> ReadOptions(const ModelKeysetOptions& given) {
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
                            LoadModelConfig(given.model, given.set, LayerGrammars()));
-  KeysetOptions options;
+  data::KeysetOptions options;
   options.data =
       DataSetOf(config, given.data.empty() ? config.data.source : absl::StrJoin(given.data, ","));
   if (given.data.empty()) options.data.num_samples = config.data.num_samples;
-  options.wide_keys = given.key_bits == 0 ? HasWideKeys(options.data) : given.key_bits == 64;
+  options.wide_keys = given.key_bits == 0 ? data::HasWideKeys(options.data) : given.key_bits == 64;
   if (given.input.empty()) return options;
   std::vector<std::string> tops;
   for (size_t i = 0; i < config.data.sparse.size(); ++i) {
@@ -34,12 +34,13 @@ absl::StatusOr<KeysetOptions> ReadOptions(const ModelKeysetOptions& given) {
 }  // namespace
 
 absl::StatusOr<ModelKeyset> KeysetOfModel(const ModelKeysetOptions& given) {
-  const absl::StatusOr<KeysetOptions> options = MissingIsWrong(ReadOptions(given));
+  const absl::StatusOr<data::KeysetOptions> options = MissingIsWrong(ReadOptions(given));
   if (!options.ok()) return options.status();
   if (!given.check) CISTERN_RETURN_IF_ERROR(NewFile::Check(given.file, {given.model}));
   LocalFileSystem files;
-  const absl::StatusOr<KeysetSummary> summary = MissingIsWrong(
-      given.check ? CheckKeyset(*options, given.file) : WriteKeyset(files, *options, given.file));
+  const absl::StatusOr<data::KeysetSummary> summary =
+      MissingIsWrong(given.check ? data::CheckKeyset(*options, given.file)
+                                 : data::WriteKeyset(files, *options, given.file));
   if (!summary.ok()) return summary.status();
   return ModelKeyset{*summary, options->wide_keys};
 }

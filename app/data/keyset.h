@@ -19,7 +19,7 @@ struct ModelKeysetOptions {
   bool check = false;  // checks `file`, which must hold every key of the data; false: writes it
 };
 
-struct ModelKeyset : KeysetSummary {
+struct ModelKeyset : data::KeysetSummary {
   bool wide_keys = true;
 };
 

@@ -50,7 +50,7 @@ std::string PlaceFor(const std::string& out, const std::string& file,
 // Converts the tables of one command.
 class MoreTables {
  public:
-  MoreTables(const MoreOptions& options, const FoundRecipe& recipe, const TableCalls& calls)
+  MoreTables(const MoreOptions& options, const data::FoundRecipe& recipe, const TableCalls& calls)
       : options_(options), run_(recipe), calls_(calls) {}
 
   void Add(const std::string& file) {
@@ -76,31 +76,31 @@ class MoreTables {
     return options_.table_negatives == 0 ? 1 : options_.table_negatives;
   }
   bool holds_out() const { return !options_.eval_source.empty() && options_.valid.empty(); }
-  ConvertOptions Base(const std::string& file) const;
+  data::ConvertOptions Base(const std::string& file) const;
   absl::Status ReportOtherColumns(const std::string& file) const;
-  absl::StatusOr<ConvertSummary> ConvertPart(const std::string& file, const std::string& out,
-                                             bool of_held_out);
+  absl::StatusOr<data::ConvertSummary> ConvertPart(const std::string& file, const std::string& out,
+                                                   bool of_held_out);
   absl::Status CheckClasses() const;
   absl::Status CheckShare() const;
   absl::Status RuinError(const std::string& what) const;
   absl::Status ChooseEvaluation(const std::vector<std::string>& tests, MoreData* more);
   // The first rows that the run evaluated on so far; without any if they cannot be read.
-  DenseSums SumsBefore() const;
+  data::DenseSums SumsBefore() const;
   // What of the new data is unlike that of before.
-  std::vector<std::string> Warnings(const DenseSums& before);
+  std::vector<std::string> Warnings(const data::DenseSums& before);
 
   const MoreOptions& options_;
-  const FoundRecipe& run_;
+  const data::FoundRecipe& run_;
   const TableCalls& calls_;
   std::set<std::string> taken_;
   std::vector<Table> tables_;
-  std::string recipe_;               // the folder of the extended one
-  std::vector<GrownColumn> grown_;   // its vocabulary
-  ConvertSummary trained_, tested_;  // sums over the tables
+  std::string recipe_;                     // the folder of the extended one
+  std::vector<data::GrownColumn> grown_;   // its vocabulary
+  data::ConvertSummary trained_, tested_;  // sums over the tables
 };
 
 // Adds the counts of one part to those of others.
-void AddTo(const ConvertSummary& part, ConvertSummary* sum) {
+void AddTo(const data::ConvertSummary& part, data::ConvertSummary* sum) {
   sum->samples += part.samples;
   sum->positives += part.positives;
   sum->max_keys = std::max(sum->max_keys, part.max_keys);
@@ -125,12 +125,12 @@ void AddTo(const ConvertSummary& part, ConvertSummary* sum) {
   }
 }
 
-bool HasBothClassesOf(const ConvertSummary& part) {
+bool HasBothClassesOf(const data::ConvertSummary& part) {
   return part.positives > 0 && part.positives < part.samples;
 }
 
-ConvertOptions MoreTables::Base(const std::string& file) const {
-  ConvertOptions options;
+data::ConvertOptions MoreTables::Base(const std::string& file) const {
+  data::ConvertOptions options;
   options.input = {file};
   options.recipe = run_.path;
   options.overwrite = true;
@@ -146,7 +146,7 @@ absl::Status MoreTables::Extend() {
   recipe_ = more + "/extended.recipe";
   std::error_code error;
   std::filesystem::create_directories(recipe_, error);  // ExtendRecipe reports what is wrong
-  ConvertOptions options = Base("");
+  data::ConvertOptions options = Base("");
   options.input.clear();
   options.out = recipe_;
   for (const Table& table : tables_) options.input.push_back(table.file);
@@ -166,13 +166,13 @@ absl::Status MoreTables::Extend() {
   // Rows that are held out teach no values.
   if (holds_out()) {
     options.select = [](uint64_t row, const std::vector<absl::string_view>& fields) {
-      return !HeldOutRows().Contains(row, fields);
+      return !data::HeldOutRows().Contains(row, fields);
     };
   }
   CISTERN_RETURN_IF_ERROR(
-      ExtendRecipe(options, &grown_, ReportRows(calls_, "counting values")).status());
+      data::ExtendRecipe(options, &grown_, ReportRows(calls_, "counting values")).status());
   std::vector<std::string> parts;
-  for (const GrownColumn& grown : grown_) {
+  for (const data::GrownColumn& grown : grown_) {
     if (grown.keys > 0) parts.push_back(absl::StrCat(grown.column, " ", grown.keys));
   }
   if (parts.empty()) return absl::OkStatus();
@@ -181,18 +181,19 @@ absl::Status MoreTables::Extend() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<ConvertSummary> MoreTables::ConvertPart(const std::string& file,
-                                                       const std::string& out, bool of_held_out) {
-  ConvertOptions options = Base(file);
+absl::StatusOr<data::ConvertSummary> MoreTables::ConvertPart(const std::string& file,
+                                                             const std::string& out,
+                                                             bool of_held_out) {
+  data::ConvertOptions options = Base(file);
   options.recipe = recipe_;
   options.out = out;
   if (!of_held_out) options.negative_rate = kept_negatives();
   if (holds_out() && file != options_.test) {
     options.select = [of_held_out](uint64_t row, const std::vector<absl::string_view>& fields) {
-      return HeldOutRows().Contains(row, fields) == of_held_out;
+      return data::HeldOutRows().Contains(row, fields) == of_held_out;
     };
   }
-  return cistern::Convert(options, ReportRows(calls_, "converting"));
+  return data::Convert(options, ReportRows(calls_, "converting"));
 }
 
 absl::Status MoreTables::CheckClasses() const {
@@ -245,10 +246,10 @@ absl::Status MoreTables::CheckShare() const {
 
 // Reports what the model cannot use.
 absl::Status MoreTables::ReportOtherColumns(const std::string& file) const {
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> files, TableFiles(file));
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> files, data::TableFiles(file));
   CISTERN_ASSIGN_OR_RETURN(
-      const std::unique_ptr<TextTable> table,
-      OpenRecipeTable(run_.recipe, files.front(), options_.delimiter, options_.columns));
+      const std::unique_ptr<data::TextTable> table,
+      data::OpenRecipeTable(run_.recipe, files.front(), options_.delimiter, options_.columns));
   const std::vector<std::string>& known = run_.recipe.layout.columns;
   std::vector<std::string> others;
   for (const std::string& name : table->columns()) {
@@ -281,17 +282,17 @@ absl::Status MoreTables::ChooseEvaluation(const std::vector<std::string>& tests,
 }
 
 absl::Status MoreTables::Convert(std::vector<std::string>* sources, MoreData* more) {
-  const DenseSums before = SumsBefore();  // its files may get the names of others
+  const data::DenseSums before = SumsBefore();  // its files may get the names of others
   std::vector<std::string> tests;
   for (const Table& table : tables_) {
     CISTERN_RETURN_IF_ERROR(ReportOtherColumns(table.file));
-    CISTERN_ASSIGN_OR_RETURN(const ConvertSummary part,
+    CISTERN_ASSIGN_OR_RETURN(const data::ConvertSummary part,
                              ConvertPart(table.file, table.place, false));
     AddTo(part, &trained_);
     sources->push_back(part.file_list);
     std::string held_out;
     if (holds_out()) {
-      const absl::StatusOr<ConvertSummary> test =
+      const absl::StatusOr<data::ConvertSummary> test =
           ConvertPart(table.file, table.place + ".test", true);
       if (test.ok()) {
         AddTo(*test, &tested_);
@@ -306,7 +307,7 @@ absl::Status MoreTables::Convert(std::vector<std::string>* sources, MoreData* mo
   }
   if (!options_.valid.empty()) {
     CISTERN_ASSIGN_OR_RETURN(
-        const ConvertSummary test,
+        const data::ConvertSummary test,
         ConvertPart(options_.valid, PlaceFor(options_.out, options_.valid, &taken_) + ".test",
                     true));
     AddTo(test, &tested_);
@@ -326,16 +327,16 @@ absl::Status MoreTables::Convert(std::vector<std::string>* sources, MoreData* mo
   return absl::OkStatus();
 }
 
-DenseSums MoreTables::SumsBefore() const {
-  DenseSums sums;
-  DataSetOptions data;
+data::DenseSums MoreTables::SumsBefore() const {
+  data::DenseSums sums;
+  data::DataSetOptions data;
   data.source = options_.eval_source;
-  data.shape = RowEncoder(run_.recipe, nullptr).shape();
-  data.check = NormCheck::kSum;
+  data.shape = data::RowEncoder(run_.recipe, nullptr).shape();
+  data.check = data::NormCheck::kSum;
   data.wide_keys = run_.recipe.key_bits == 64;
-  const absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenDataSet(data);
+  const absl::StatusOr<std::unique_ptr<data::SampleReader>> reader = data::OpenDataSet(data);
   if (!reader.ok()) return sums;
-  SampleBlock block;
+  data::SampleBlock block;
   while (sums.samples < kSamplesBefore) {
     block.Reset(1);
     const absl::StatusOr<size_t> got = (*reader)->Read(kSamplesBefore - sums.samples, &block);
@@ -345,17 +346,18 @@ DenseSums MoreTables::SumsBefore() const {
   return sums;
 }
 
-std::vector<std::string> MoreTables::Warnings(const DenseSums& before) {
-  std::vector<std::string> warnings = NewValues(grown_);
+std::vector<std::string> MoreTables::Warnings(const data::DenseSums& before) {
+  std::vector<std::string> warnings = data::NewValues(grown_);
   warnings.insert(warnings.end(), trained_.odd_fields.begin(), trained_.odd_fields.end());
-  for (const ShiftedColumn& shifted : ShiftedColumns(run_.recipe, before, trained_.dense_sums)) {
+  for (const data::ShiftedColumn& shifted :
+       data::ShiftedColumns(run_.recipe, before, trained_.dense_sums)) {
     warnings.push_back(shifted.sentence);
-    for (ConvertSummary::Dense& dense : tested_.dense) {
+    for (data::ConvertSummary::Dense& dense : tested_.dense) {
       if (dense.column == shifted.column) dense.beyond = 0;  // is said already
     }
   }
   if (tested_.slots.empty()) return warnings;
-  for (std::string& sentence : UnseenValues(tested_, &trained_)) {
+  for (std::string& sentence : data::UnseenValues(tested_, &trained_)) {
     warnings.push_back(std::move(sentence));
   }
   return warnings;
@@ -363,7 +365,7 @@ std::vector<std::string> MoreTables::Warnings(const DenseSums& before) {
 
 // Whether a file must be converted by the recipe of the run.
 absl::StatusOr<bool> IsText(const MoreOptions& options, const std::string& file,
-                            const std::optional<FoundRecipe>& recipe) {
+                            const std::optional<data::FoundRecipe>& recipe) {
   if (!IsTable(file)) return false;
   // Without a recipe, Parquet is data of a model that reads it ("format": "Parquet").
   if (!recipe && absl::EndsWithIgnoreCase(file, ".parquet")) return false;
@@ -413,10 +415,11 @@ absl::Status AsArgument(const absl::Status& status) {
 absl::StatusOr<MoreData> ConvertMore(const MoreOptions& given, const TableCalls& calls) {
   LocalFileSystem files;
   MoreOptions options = given;
-  absl::StatusOr<std::vector<std::string>> columns = ExpandColumns(given.columns);
+  absl::StatusOr<std::vector<std::string>> columns = data::ExpandColumns(given.columns);
   if (!columns.ok()) return WithOptions(columns.status(), {"columns"});
   options.columns = *std::move(columns);
-  CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> recipe, FindRecipe(files, options.out));
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<data::FoundRecipe> recipe,
+                           data::FindRecipe(files, options.out));
   MoreData more;
   std::vector<std::string> sources, converted;
   std::vector<bool> is_text;

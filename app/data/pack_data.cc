@@ -8,9 +8,9 @@
 
 namespace cistern::app {
 
-absl::StatusOr<PackSummary> PackData(PackDataOptions options, const JobCalls& calls) {
+absl::StatusOr<data::PackSummary> PackData(PackDataOptions options, const JobCalls& calls) {
   for (const std::string& text : options.group_texts) {
-    CISTERN_ASSIGN_OR_RETURN(options.groups.emplace_back(), ParseLengthGroup(text));
+    CISTERN_ASSIGN_OR_RETURN(options.groups.emplace_back(), data::ParseLengthGroup(text));
   }
   if (!options.model.empty()) {
     CISTERN_ASSIGN_OR_RETURN(
@@ -27,13 +27,13 @@ absl::StatusOr<PackSummary> PackData(PackDataOptions options, const JobCalls& ca
   }));
 }
 
-uint64_t PackedBytes(const PackSummary& summary) {
+uint64_t PackedBytes(const data::PackSummary& summary) {
   uint64_t bytes = 0;
   for (const auto& shard : summary.manifest.shards) bytes += shard.bytes;
   return bytes;
 }
 
-nlohmann::ordered_json JsonOf(const PackSummary& summary) {
+nlohmann::ordered_json JsonOf(const data::PackSummary& summary) {
   nlohmann::ordered_json json;
   json["samples"] = summary.manifest.samples();
   json["shards"] = summary.manifest.shards.size();

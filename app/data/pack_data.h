@@ -11,7 +11,8 @@
 
 namespace cistern::app {
 
-struct PackDataOptions : PackOptions {  // `data` and `groups` are filled from the options below
+struct PackDataOptions
+    : data::PackOptions {  // `data` and `groups` are filled from the options below
   // A model file whose training data is packed instead of text, with its overrides.
   std::string model;
   std::vector<std::string> set;
@@ -21,11 +22,11 @@ struct PackDataOptions : PackOptions {  // `data` and `groups` are filled from t
 
 // calls.amount counts samples. calls.stop keeps the shards so far: the same call continues. Errors
 // of Pack, with a missing file as kInvalidArgument.
-absl::StatusOr<PackSummary> PackData(PackDataOptions options, const JobCalls& calls);
+absl::StatusOr<data::PackSummary> PackData(PackDataOptions options, const JobCalls& calls);
 
 // Of all shards, in bytes.
-uint64_t PackedBytes(const PackSummary& summary);
+uint64_t PackedBytes(const data::PackSummary& summary);
 
-nlohmann::ordered_json JsonOf(const PackSummary& summary);
+nlohmann::ordered_json JsonOf(const data::PackSummary& summary);
 
 }  // namespace cistern::app

@@ -23,9 +23,9 @@ bool HoldsTable(const std::string& path) {
   const std::string ending =
       absl::AsciiStrToLower(std::filesystem::path(path).extension().string());
   // What an array of rows lacks is said where tables are read; no model file is an array.
-  if (ending == ".json") return IsJsonLines(path) || !CheckNoJsonArray(path).ok();
+  if (ending == ".json") return data::IsJsonLines(path) || !data::CheckNoJsonArray(path).ok();
   return std::count(std::begin(kEndings), std::end(kEndings), ending) > 0 &&
-         FindLayout(path, {}).ok();
+         data::FindLayout(path, {}).ok();
 }
 
 }  // namespace
@@ -33,11 +33,11 @@ bool HoldsTable(const std::string& path) {
 bool IsTable(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
-    const absl::StatusOr<std::vector<std::string>> files = TableFiles(path);
+    const absl::StatusOr<std::vector<std::string>> files = data::TableFiles(path);
     return !IsRunFolder(path) && files.ok() && IsTable(files->front());
   }
-  if (!std::filesystem::exists(path, error) && IsPattern(path)) {
-    const absl::StatusOr<std::vector<std::string>> files = TableFiles(path);
+  if (!std::filesystem::exists(path, error) && data::IsPattern(path)) {
+    const absl::StatusOr<std::vector<std::string>> files = data::TableFiles(path);
     return files.ok() && IsTable(files->front());
   }
   if (absl::EndsWithIgnoreCase(path, ".parquet")) return true;
@@ -55,7 +55,7 @@ std::string OptionWithoutTable(const std::string& path, const TableOptions& opti
   const std::string option = GivenOption(options);
   std::error_code error;
   if (option.empty() || IsTable(path) || !std::filesystem::exists(path, error)) return "";
-  return absl::EndsWith(path, ".json") || !FindLayout(path).ok() ? option : "";
+  return absl::EndsWith(path, ".json") || !data::FindLayout(path).ok() ? option : "";
 }
 
 absl::StatusOr<std::string> JoinTables(const std::string& first,

@@ -22,14 +22,15 @@ namespace {
 
 constexpr uint64_t kRowsLeast = 100;
 
-absl::StatusOr<ConvertSummary> ConvertPart(const std::string& out, const std::string& part,
-                                           ConvertOptions options, const JobCalls& calls) {
-  options.recipe = absl::StrCat(out, "/", kRecipeFile);
+absl::StatusOr<data::ConvertSummary> ConvertPart(const std::string& out, const std::string& part,
+                                                 data::ConvertOptions options,
+                                                 const JobCalls& calls) {
+  options.recipe = absl::StrCat(out, "/", data::kRecipeFile);
   options.out = absl::StrCat(out, "/data/", part);
   options.overwrite = true;
   std::error_code error;
   std::filesystem::create_directories(out + "/data", error);  // Convert reports what is wrong
-  const absl::StatusOr<ConvertSummary> summary =
+  const absl::StatusOr<data::ConvertSummary> summary =
       Convert(options, ReportRows(calls, absl::StrCat("converting ", part)));
   if (!summary.ok()) return MissingIsWrong(summary.status());
   return summary;
@@ -75,8 +76,8 @@ void SaySizes(ModelKind kind, const TemplateSizes& sizes, uint64_t rarer, bool p
 }
 
 // The label that has one class only; null: all have both.
-const ConvertSummary::Label* LabelOfOneClass(const ConvertSummary& summary) {
-  for (const ConvertSummary::Label& label : summary.labels) {
+const data::ConvertSummary::Label* LabelOfOneClass(const data::ConvertSummary& summary) {
+  for (const data::ConvertSummary::Label& label : summary.labels) {
     if (label.positive == 0 || label.positive == label.known) return &label;
   }
   return nullptr;
@@ -93,8 +94,8 @@ absl::Status WriteTableModel(const InspectedTable& table, const TableOptions& op
   data.dense_dim = static_cast<uint32_t>(table.plan.dense);
   data.slot_num = static_cast<uint32_t>(table.plan.slots);
   data.several_values = table.plan.several_values;
-  data.positives = ShareOfPositives(table.profile, table.plan.label);
-  for (const LabelChoice& head : table.plan.heads) {
+  data.positives = data::ShareOfPositives(table.profile, table.plan.label);
+  for (const data::LabelChoice& head : table.plan.heads) {
     data.heads.push_back(
         {table.profile.columns[head.column].name, RowsOf(table.profile, head).share()});
   }
@@ -102,13 +103,14 @@ absl::Status WriteTableModel(const InspectedTable& table, const TableOptions& op
   const auto [rows, rarer] = RowsToTrain(table, options);
   if (table.plan.weight) {
     data.weighted = true;
-    data.positives = WeightedShareOfPositives(table.profile, table.plan.label, *table.plan.weight);
+    data.positives =
+        data::WeightedShareOfPositives(table.profile, table.plan.label, *table.plan.weight);
   }
   data.key_weights = !table.plan.options.key_weights.empty();
   // Values of libsvm lines are amounts of either sign, whose sum is what a linear model adds up.
-  data.sums_values = table.profile.layout.values == FeatureValues::kWeights;
+  data.sums_values = table.profile.layout.values == data::FeatureValues::kWeights;
   const ModelKind kind = KindFor(table, options);
-  const bool is_paired = table.plan.pair_gain >= kPairsFrom;
+  const bool is_paired = table.plan.pair_gain >= data::kPairsFrom;
   TemplateSizes sizes =
       SizesFor(kind, rows, table.plan.values, rarer, is_paired ? data.slot_num : 0);
   const bool wide = SizeForWide(data.dense_dim, rarer, &sizes);
@@ -120,7 +122,7 @@ absl::Status WriteTableModel(const InspectedTable& table, const TableOptions& op
       WithOptions(ParseModelConfig(text, model, options.set, LayerGrammars()).status(), {"set"}));
   LocalFileSystem files;
   CISTERN_RETURN_IF_ERROR(files.MakeFolders(out));
-  ConvertOptions fit = table.plan.options;
+  data::ConvertOptions fit = table.plan.options;
   fit.out = out;
   fit.rare_out = absl::StrCat(out, "/", kRareFile);
   fit.negative_rate = data.negative_rate;
@@ -131,7 +133,7 @@ absl::Status WriteTableModel(const InspectedTable& table, const TableOptions& op
     };
   }
   CISTERN_RETURN_IF_ERROR(
-      MissingIsWrong(FitRecipe(fit, ReportRows(calls, "counting values")).status()));
+      MissingIsWrong(data::FitRecipe(fit, ReportRows(calls, "counting values")).status()));
   SaySizes(kind, sizes, rarer, is_paired, calls);
   if (wide) {
     calls.Note(absl::StrCat("note: ", data.dense_dim, " numbers a row are many for ", rarer,
@@ -145,7 +147,7 @@ absl::StatusOr<InspectedTable> InitModel(const InitOptions& options, const JobCa
   CISTERN_RETURN_IF_ERROR(CheckOutFolder(options.out));
   CISTERN_RETURN_IF_ERROR(WithOptions(CheckNameForJson("the folder", options.out), {"out"}));
   LocalFileSystem files;
-  for (const char* const name : {kRunModelFile, kRecipeFile}) {
+  for (const char* const name : {kRunModelFile, data::kRecipeFile}) {
     const std::string path = absl::StrCat(options.out, "/", name);
     CISTERN_ASSIGN_OR_RETURN(const bool exists, files.Exists(path));
     if (!exists || options.overwrite) continue;
@@ -169,12 +171,12 @@ absl::StatusOr<TableModel> MakeTableModel(const std::string& path, const TableOp
   }
   if (calls.inspected) calls.inspected(table);
   CISTERN_RETURN_IF_ERROR(WriteTableModel(table, options, out, calls));
-  ConvertOptions training, test;
+  data::ConvertOptions training, test;
   training.input = {path};
   training.negative_rate = options.kept_negatives();
   const std::string& named = options.evaluation();
   test.input = {named.empty() ? path : named};
-  RowOverlap overlap;
+  data::RowOverlap overlap;
   if (!named.empty()) {
     training.select = [&](uint64_t, const std::vector<absl::string_view>& fields) {
       overlap.AddTraining(fields);
@@ -185,7 +187,7 @@ absl::StatusOr<TableModel> MakeTableModel(const std::string& path, const TableOp
       return true;
     };
   } else {
-    const HeldOutRows& held_out = table.plan.held_out;
+    const data::HeldOutRows& held_out = table.plan.held_out;
     training.select = [&](uint64_t row, const std::vector<absl::string_view>& fields) {
       return !held_out.Contains(row, fields);
     };
@@ -193,12 +195,13 @@ absl::StatusOr<TableModel> MakeTableModel(const std::string& path, const TableOp
       return held_out.Contains(row, fields);
     };
   }
-  CISTERN_ASSIGN_OR_RETURN(const ConvertSummary trained,
+  CISTERN_ASSIGN_OR_RETURN(const data::ConvertSummary trained,
                            ConvertPart(out, "train", training, calls));
-  CISTERN_ASSIGN_OR_RETURN(const ConvertSummary tested, ConvertPart(out, "test", test, calls));
+  CISTERN_ASSIGN_OR_RETURN(const data::ConvertSummary tested,
+                           ConvertPart(out, "test", test, calls));
   CISTERN_RETURN_IF_ERROR(ListFirstTable(out, path, calls));
-  for (const ConvertSummary* part : {&trained, &tested}) {
-    const ConvertSummary::Label* const label = LabelOfOneClass(*part);
+  for (const data::ConvertSummary* part : {&trained, &tested}) {
+    const data::ConvertSummary::Label* const label = LabelOfOneClass(*part);
     if (label == nullptr) continue;
     const std::string of =
         table.plan.heads.empty()
@@ -217,7 +220,7 @@ absl::StatusOr<TableModel> MakeTableModel(const std::string& path, const TableOp
                                    "check the column of the label in this file, or name one with "
                                    "more rows");
   }
-  TableModel made{absl::StrCat(out, "/", kRunModelFile), UnseenValues(tested, &trained)};
+  TableModel made{absl::StrCat(out, "/", kRunModelFile), data::UnseenValues(tested, &trained)};
   const std::string both = overlap.Warning();
   if (!both.empty()) made.warnings.push_back(both);
   const std::string left_out =
@@ -231,7 +234,7 @@ absl::StatusOr<TableModel> MakeTableModel(const std::string& path, const TableOp
                                         : "held out",
       "; data and model are in ", out));
   if (!options.final_test().empty()) {
-    ConvertOptions last;
+    data::ConvertOptions last;
     last.input = {options.final_test()};
     CISTERN_RETURN_IF_ERROR(ConvertPart(out, kFinalTest, last, calls).status());
   }

@@ -8,7 +8,7 @@
 namespace cistern::app {
 
 std::string GivenOption(const TableOptions& options) {
-  const TableWishes& wishes = options.wishes;
+  const data::TableWishes& wishes = options.wishes;
   const std::pair<const char*, bool> given[] = {
       {"label", !wishes.label.empty()},
       {"positive", !wishes.positive.empty()},

@@ -10,7 +10,7 @@
 namespace cistern::app {
 
 struct TableOptions {
-  TableWishes wishes;                // what becomes of the columns
+  data::TableWishes wishes;          // what becomes of the columns
   std::string model = "auto";        // or a word of ModelKindOf
   char delimiter = 0;                // between fields; 0: found
   std::vector<std::string> columns;  // of files without a header line

@@ -147,19 +147,19 @@ absl::Status Demo::CheckName() const {
 }
 
 Demo::Outcome Demo::MakeData() {
-  SyntheticOptions options;
+  data::SyntheticOptions options;
   options.out = Path("data");
   options.train_samples = options_.samples;
   options.test_samples = options_.samples / 4;
   options.keys_per_slot = 50;
   options.factor_scale = 0.2;
   options.interrupted = calls_.stop;
-  CISTERN_ASSIGN_OR_RETURN(const SyntheticSummary data, WriteSynthetic(options));
+  CISTERN_ASSIGN_OR_RETURN(const data::SyntheticSummary data, data::WriteSynthetic(options));
   result_.best_auc = data.best_auc;
   DemoModelShape shape;
   shape.train = data.train_list;
   shape.test = data.test_list;
-  shape.check = options.check == NormCheck::kSum ? "Sum" : "None";
+  shape.check = options.check == data::NormCheck::kSum ? "Sum" : "None";
   shape.wide_keys = options.wide_keys;
   shape.dense_dim = options.dense;
   shape.slot_num = options.slots;

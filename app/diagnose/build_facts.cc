@@ -14,7 +14,7 @@ BuildFacts ReadBuildFacts() {
   facts.version = kVersion;
   facts.compiler = __VERSION__;
   facts.cuda = DescribeCudaBuild();
-  facts.parquet = ParquetLibrary();
+  facts.parquet = data::ParquetLibrary();
   facts.cores = CoreCount();
   facts.gpus = QueryGpus();
   facts.gpu_text = DescribeGpus(facts.gpus);

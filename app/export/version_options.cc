@@ -57,14 +57,14 @@ absl::StatusOr<ModelText> ReadModelText(const ModelOptions& model, const Version
     all.name = folder.filename();  // the name of the run says more
   }
   if (!options.recipe.empty()) {
-    CISTERN_ASSIGN_OR_RETURN(all.recipe, ReadRecipe(files, options.recipe));
+    CISTERN_ASSIGN_OR_RETURN(all.recipe, data::ReadRecipe(files, options.recipe));
   } else if (!trained.empty()) {
     CISTERN_ASSIGN_OR_RETURN(all.recipe, RecipeOfModel(trained));
   }
   if (!all.recipe) return all;
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(model));
   CISTERN_RETURN_IF_ERROR(AddContext(
-      CheckRecipeShape(all.recipe->recipe, ShapeOf(config.data), config.solver.wide_keys),
+      data::CheckRecipeShape(all.recipe->recipe, ShapeOf(config.data), config.solver.wide_keys),
       all.recipe->path));
   return all;
 }

@@ -37,14 +37,15 @@ struct KeyCount {
 
 absl::StatusOr<KeyCount> CountKeys(const ModelConfig& config, size_t input, const JobCalls& calls) {
   constexpr size_t kBlock = 20000;
-  DataSetOptions data = DataSetOf(config, config.data.source);
+  data::DataSetOptions data = DataSetOf(config, config.data.source);
   data.num_samples = config.data.num_samples;
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, OpenDataSet(data));
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<data::SampleReader> reader,
+                           data::OpenDataSet(data));
   KeyCount count;
-  KeyCounter keys;
+  data::KeyCounter keys;
   while (count.samples < kSamplesCounted && !count.is_whole) {
     CISTERN_RETURN_IF_ERROR(calls.CheckStop());
-    SampleBlock block;
+    data::SampleBlock block;
     block.Reset(data.shape.slot_nums.size());
     CISTERN_ASSIGN_OR_RETURN(const size_t got, reader->Read(kBlock, &block));
     for (const Key key : block.sparse[input].keys) keys.Add(key);
@@ -137,7 +138,7 @@ PlannedWorker PlanWorker(const ModelConfig& config, const ModelSummary& summary)
     }
     widest = std::max(widest, bytes);
   }
-  const uint64_t target = config.cistern.shuffle ? budget : PassTarget(budget);
+  const uint64_t target = config.cistern.shuffle ? budget : data::PassTarget(budget);
   worker.pass_keys = widest == 0 ? 0 : target / widest;
   return worker;
 }

@@ -23,7 +23,7 @@ const std::string& PlaceOf(const EvaluateOptions& options) {
 // The data must have been converted as the training data of the model was.
 absl::Status CheckData(const EvaluateOptions& options, const ModelConfig& config) {
   if (PlaceOf(options).empty()) return absl::OkStatus();
-  CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> recipe,
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<data::FoundRecipe> recipe,
                            RecipeOfModel(PlaceOf(options)));
   if (!recipe) return absl::OkStatus();
   std::vector<std::string> sources = options.data;

@@ -32,7 +32,7 @@ absl::Status CheckOutput(const PredictOptions& options) {
     if (file != "-") read.push_back(file);
   }
   for (const std::string& source : options.data) {
-    const std::vector<std::string> files = FilesOfSource(source);
+    const std::vector<std::string> files = data::FilesOfSource(source);
     read.insert(read.end(), files.begin(), files.end());
   }
   return WithOptions(NewFile::Check(options.output, read), {"output"});
@@ -42,7 +42,7 @@ absl::Status CheckOutput(const PredictOptions& options) {
 absl::Status Resolve(PredictOptions* options, bool is_serving) {
   CISTERN_RETURN_IF_ERROR(TakeTables(options));
   if (options->text.files.empty()) CISTERN_RETURN_IF_ERROR(CheckNoTextOptions(*options));
-  CISTERN_ASSIGN_OR_RETURN(options->text.columns, ExpandColumns(options->text.columns));
+  CISTERN_ASSIGN_OR_RETURN(options->text.columns, data::ExpandColumns(options->text.columns));
   if (!is_serving) CISTERN_RETURN_IF_ERROR(TakeRun(options));
   return CheckOutput(*options);
 }

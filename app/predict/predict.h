@@ -16,7 +16,7 @@ struct PredictOptions : EvaluateOptions {  // model.config may be a serving fold
   std::string output;                      // the file, which appears when all lines are written;
                                            // empty: none
   uint64_t batch = 4096;                   // samples of a request, with a serving folder
-  TextInput text;  // rows of text; no files: `data` is predicted, which may be tables
+  data::TextInput text;  // rows of text; no files: `data` is predicted, which may be tables
 };
 
 struct PredictResult {

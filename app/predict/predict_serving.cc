@@ -52,9 +52,10 @@ namespace {
 // kInvalidArgument unless the data was converted as that of the model was.
 absl::Status CheckServedData(const std::string& folder, const serve::Predictor& predictor,
                              const std::vector<std::string>& data) {
-  const std::shared_ptr<const OwnedEncoder> encoder = predictor.encoder();
+  const std::shared_ptr<const data::OwnedEncoder> encoder = predictor.encoder();
   if (encoder == nullptr) return absl::OkStatus();
-  const std::string path = absl::StrCat(folder, "/", predictor.version().folder, "/", kRecipeFile);
+  const std::string path =
+      absl::StrCat(folder, "/", predictor.version().folder, "/", data::kRecipeFile);
   return CheckDataRecipe({path, encoder->recipe()}, data);
 }
 

@@ -23,10 +23,10 @@ namespace cistern::app {
 namespace {
 
 // Where the recipe is: options.recipe, else in the run folder of the model.
-absl::StatusOr<FoundRecipe> RecipeOf(const PredictOptions& options) {
+absl::StatusOr<data::FoundRecipe> RecipeOf(const PredictOptions& options) {
   LocalFileSystem files;
-  if (!options.recipe.empty()) return ReadRecipe(files, options.recipe);
-  std::optional<FoundRecipe> found;
+  if (!options.recipe.empty()) return data::ReadRecipe(files, options.recipe);
+  std::optional<data::FoundRecipe> found;
   if (!options.model_dir.empty()) {
     CISTERN_ASSIGN_OR_RETURN(found, RecipeOfModel(options.model_dir));
   }
@@ -49,36 +49,36 @@ absl::StatusOr<FoundRecipe> RecipeOf(const PredictOptions& options) {
 
 // The rows as the job reads them, with the columns to keep.
 struct TextRows {
-  std::shared_ptr<const OwnedEncoder> encoder;
-  TextInput input;
-  KeptColumns kept;
-  TextFindings findings;
-  DataSetOptions data;  // for the check of labels
+  std::shared_ptr<const data::OwnedEncoder> encoder;
+  data::TextInput input;
+  data::KeptColumns kept;
+  data::TextFindings findings;
+  data::DataSetOptions data;  // for the check of labels
 
   bool is_empty() const { return findings.complete && findings.rows == 0; }
 
-  absl::StatusOr<std::unique_ptr<SampleReader>> Open() {
-    absl::StatusOr<std::unique_ptr<SampleReader>> reader =
-        OpenTextSamples(encoder, input, data.shape.slot_nums, &kept, &findings);
+  absl::StatusOr<std::unique_ptr<data::SampleReader>> Open() {
+    absl::StatusOr<std::unique_ptr<data::SampleReader>> reader =
+        data::OpenTextSamples(encoder, input, data.shape.slot_nums, &kept, &findings);
     if (absl::IsNotFound(reader.status())) {  // a wrong argument, not bad data
       return WithOptions(WithCode(reader.status(), absl::StatusCode::kInvalidArgument), {"input"});
     }
     CISTERN_RETURN_IF_ERROR(reader.status());
     findings = {};
-    return OpenWithLabels(*std::move(reader), data);
+    return data::OpenWithLabels(*std::move(reader), data);
   }
 };
 
 absl::StatusOr<std::unique_ptr<TextRows>> RowsOf(const PredictOptions& options,
-                                                 std::shared_ptr<const OwnedEncoder> encoder,
+                                                 std::shared_ptr<const data::OwnedEncoder> encoder,
                                                  const ModelConfig& config) {
   auto rows = std::make_unique<TextRows>();
   rows->encoder = std::move(encoder);
   rows->input = options.text;
   rows->data.shape = ShapeOf(config.data);
-  rows->data.labels = LabelRule::kProbabilityOrNone;
+  rows->data.labels = data::LabelRule::kProbabilityOrNone;
   const absl::Status fits =
-      CheckRecipeShape(rows->encoder->recipe(), rows->data.shape, config.solver.wide_keys);
+      data::CheckRecipeShape(rows->encoder->recipe(), rows->data.shape, config.solver.wide_keys);
   if (!fits.ok()) return AddContext(fits, config.path);
   return rows;
 }
@@ -91,7 +91,7 @@ class Predictions {
       : options_(options), visit_(visit) {}
 
   // Called once, before the first batch. kept: has the kept columns of each row that is added.
-  void Begin(const ModelConfig& config, KeptColumns& kept) {
+  void Begin(const ModelConfig& config, data::KeptColumns& kept) {
     label_dim_ = config.data.label_dim;
     label_names_ = config.data.label_names;
     kept_ = &kept;
@@ -99,7 +99,7 @@ class Predictions {
   absl::Status Add(absl::Span<const float> labels, absl::Span<const float> predictions) {
     CISTERN_RETURN_IF_ERROR(Create());
     labeled_ = labeled_ || std::any_of(labels.begin(), labels.end(),
-                                       [](float label) { return label > kNoLabelBelow; });
+                                       [](float label) { return label > data::kNoLabelBelow; });
     for (size_t i = 0; i < predictions.size(); i += label_dim_) {
       const std::vector<std::string> kept = kept_->Take();
       if (table_ == nullptr) continue;
@@ -127,7 +127,7 @@ class Predictions {
   const OnPredictions& visit_;
   size_t label_dim_ = 1;
   std::vector<std::string> label_names_;
-  KeptColumns* kept_ = nullptr;
+  data::KeptColumns* kept_ = nullptr;
   LocalFileSystem files_;
   std::unique_ptr<PredictionTable> table_;
   bool labeled_ = false;
@@ -145,32 +145,32 @@ absl::StatusOr<PredictResult> NoRows(Predictions& to, const OnNote& note) {
 
 // Says what predictions do not show: text that the model has never seen.
 void NoteFindings(const TextRows& rows, const OnNote& note) {
-  const TextFindings& findings = rows.findings;
+  const data::TextFindings& findings = rows.findings;
   if (!findings.not_utf8.empty()) {
     note(absl::StrCat("note: ", findings.not_utf8,
                       " holds text that is not UTF-8 (Latin-1?). If the training data was "
                       "UTF-8, its words have other keys: iconv -f latin1 -t utf8"));
   }
-  ConvertSummary summary;
+  data::ConvertSummary summary;
   summary.odd_fields = findings.odd_fields;
-  const std::vector<Recipe::Slot>& slots = rows.encoder->recipe().slots;
+  const std::vector<data::Recipe::Slot>& slots = rows.encoder->recipe().slots;
   for (size_t i = 0; i < slots.size() && i < findings.rare.size(); ++i) {
     if (!findings.spellings[i].empty()) {
       note("note: " + findings.spellings[i]);
       continue;
     }
     if (slots[i].separator || !slots[i].cross.empty()) continue;  // several values a row
-    ConvertSummary::Slot& slot = summary.slots.emplace_back();
+    data::ConvertSummary::Slot& slot = summary.slots.emplace_back();
     slot.column = slots[i].column;
     slot.values = findings.rows - findings.missing[i];
     slot.rare = findings.rare[i];
   }
   summary.samples = findings.rows;
-  const std::vector<Recipe::Dense>& dense = rows.encoder->recipe().dense;
+  const std::vector<data::Recipe::Dense>& dense = rows.encoder->recipe().dense;
   for (size_t i = 0; i < dense.size() && i < findings.beyond.size(); ++i) {
     summary.dense.push_back({.column = dense[i].column, .beyond = findings.beyond[i]});
   }
-  for (const std::string& sentence : UnseenValues(summary, nullptr)) {
+  for (const std::string& sentence : data::UnseenValues(summary, nullptr)) {
     note("note: " + sentence);
   }
 }
@@ -180,7 +180,7 @@ bool IsParquet(const std::string& path) {
 }
 
 // The format of the data sets that the model reads.
-absl::StatusOr<DataFormat> FormatOf(const EvaluateOptions& options) {
+absl::StatusOr<data::DataFormat> FormatOf(const EvaluateOptions& options) {
   if (IsServingFolder(options.model.config)) {
     CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
                              serve::ReadServedConfig(options.model.config));
@@ -212,10 +212,10 @@ absl::Status TakeTables(PredictOptions* options) {
   const std::vector<std::string>& data = options->data;
   if (data.empty() || !options->text.files.empty()) return absl::OkStatus();
   if (!std::all_of(data.begin(), data.end(), IsTable)) return CheckNoTextTable(data);
-  CISTERN_ASSIGN_OR_RETURN(std::vector<std::string> files, TableFiles(data));
+  CISTERN_ASSIGN_OR_RETURN(std::vector<std::string> files, data::TableFiles(data));
   if (std::any_of(files.begin(), files.end(), IsParquet)) {
-    CISTERN_ASSIGN_OR_RETURN(const DataFormat format, FormatOf(*options));
-    if (format == DataFormat::kParquet) return absl::OkStatus();
+    CISTERN_ASSIGN_OR_RETURN(const data::DataFormat format, FormatOf(*options));
+    if (format == data::DataFormat::kParquet) return absl::OkStatus();
   }
   options->text.files = std::move(files);
   options->data.clear();
@@ -229,9 +229,9 @@ absl::StatusOr<PredictResult> PredictRows(const PredictOptions& given, const OnP
   CISTERN_RETURN_IF_ERROR(TakeRun(&options));
   CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(options.model));
   CISTERN_ASSIGN_OR_RETURN(const JobOptions job, JobOptionsOf(options.model));
-  CISTERN_ASSIGN_OR_RETURN(const FoundRecipe recipe, RecipeOf(options));
-  absl::StatusOr<std::shared_ptr<const OwnedEncoder>> encoder =
-      OwnedEncoder::Open(recipe.recipe, recipe.vocabulary_path());
+  CISTERN_ASSIGN_OR_RETURN(const data::FoundRecipe recipe, RecipeOf(options));
+  absl::StatusOr<std::shared_ptr<const data::OwnedEncoder>> encoder =
+      data::OwnedEncoder::Open(recipe.recipe, recipe.vocabulary_path());
   if (!encoder.ok()) return WithKind(encoder.status(), ErrorKind::kBadCheckpoint);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextRows> rows,
                            RowsOf(options, *std::move(encoder), config));
@@ -259,7 +259,7 @@ absl::StatusOr<PredictResult> PredictServedRows(serve::Predictor& predictor,
                                                 const OnPredictions& visit, const OnNote& note) {
   Predictions to(options, visit);
   const absl::Time start = absl::Now();
-  std::shared_ptr<const OwnedEncoder> encoder = predictor.encoder();
+  std::shared_ptr<const data::OwnedEncoder> encoder = predictor.encoder();
   if (encoder == nullptr) {
     return WithFix(
         WithOptions(absl::InvalidArgumentError(absl::StrCat(
@@ -271,7 +271,7 @@ absl::StatusOr<PredictResult> PredictServedRows(serve::Predictor& predictor,
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, serve::ReadServedConfig(options.model.config));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextRows> rows,
                            RowsOf(options, std::move(encoder), config));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, rows->Open());
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<data::SampleReader> reader, rows->Open());
   to.Begin(config, rows->kept);
   const absl::StatusOr<serve::PredictedData> done = serve::PredictReader(
       predictor, config, *reader, predictor.max_samples(),

@@ -39,7 +39,8 @@ absl::StatusOr<std::unique_ptr<PredictionTable>> PredictionTable::Create(
         "name it *.gz, or compress it afterwards");
   }
   if (absl::EndsWith(path, ".parquet")) {
-    CISTERN_ASSIGN_OR_RETURN(table->parquet_, CreateParquetPredictions(files, path, kept, names));
+    CISTERN_ASSIGN_OR_RETURN(table->parquet_,
+                             data::CreateParquetPredictions(files, path, kept, names));
     return table;
   }
   absl::string_view name = path;

@@ -34,7 +34,7 @@ class PredictionTable {
   void AppendField(absl::string_view text);
   absl::Status EndRow();
 
-  std::unique_ptr<ParquetPredictions> parquet_;  // else file_
+  std::unique_ptr<data::ParquetPredictions> parquet_;  // else file_
   std::unique_ptr<NewFile> file_;
   std::unique_ptr<GzipWriter> gzip_;  // null: file_ is not compressed
   bool tabs_ = false;

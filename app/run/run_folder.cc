@@ -103,35 +103,37 @@ absl::Status CheckOutFolder(const std::string& out) {
 }
 
 absl::Status CheckNameForJson(const std::string& what, const std::string& path) {
-  if (IsUtf8(path)) return absl::OkStatus();
+  if (data::IsUtf8(path)) return absl::OkStatus();
   return Refuse(
       absl::StrCat(what, ": '", ShownText(path),
                    "' is not UTF-8 text (Latin-1?), and a JSON file would have to hold it"),
       "choose another name, or rename what is there (convmv -f latin1 -t utf8)");
 }
 
-absl::Status UpdateRunRecipe(const std::string& out, const std::optional<FoundRecipe>& recipe) {
+absl::Status UpdateRunRecipe(const std::string& out,
+                             const std::optional<data::FoundRecipe>& recipe) {
   LocalFileSystem files;
-  CISTERN_ASSIGN_OR_RETURN(const std::optional<FoundRecipe> present, FindRecipe(files, out));
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<data::FoundRecipe> present,
+                           data::FindRecipe(files, out));
   if (!present || !recipe || HashOf(recipe->recipe) == HashOf(present->recipe)) {
     return absl::OkStatus();
   }
-  return ReplaceRecipe(files, *recipe, out);
+  return data::ReplaceRecipe(files, *recipe, out);
 }
 
 absl::Status WriteRunFiles(const std::string& out, const std::string& model,
-                           const std::optional<FoundRecipe>& recipe, bool resume) {
+                           const std::optional<data::FoundRecipe>& recipe, bool resume) {
   LocalFileSystem files;
-  std::optional<FoundRecipe> present;
+  std::optional<data::FoundRecipe> present;
   if (resume) {
-    CISTERN_ASSIGN_OR_RETURN(present, FindRecipe(files, out));
+    CISTERN_ASSIGN_OR_RETURN(present, data::FindRecipe(files, out));
   }
   if (present) {
     CISTERN_RETURN_IF_ERROR(UpdateRunRecipe(out, recipe));
   } else if (recipe) {
-    CISTERN_RETURN_IF_ERROR(CopyRecipe(files, *recipe, out));
+    CISTERN_RETURN_IF_ERROR(data::CopyRecipe(files, *recipe, out));
   } else {
-    CISTERN_RETURN_IF_ERROR(RemoveRecipe(files, out));
+    CISTERN_RETURN_IF_ERROR(data::RemoveRecipe(files, out));
   }
   return WriteWhole(files, absl::StrCat(out, "/", kRunModelFile), model);
 }

@@ -45,9 +45,10 @@ absl::Status CheckNameForJson(const std::string& what, const std::string& path);
 // resume: a recipe that is there stays, unless that of the data extends it: the model reads its
 // rows, whatever the layout of later data.
 absl::Status WriteRunFiles(const std::string& out, const std::string& model,
-                           const std::optional<FoundRecipe>& recipe, bool resume);
+                           const std::optional<data::FoundRecipe>& recipe, bool resume);
 // Replaces the recipe of a run by the one that it continues with (CheckRunRecipe).
-absl::Status UpdateRunRecipe(const std::string& out, const std::optional<FoundRecipe>& recipe);
+absl::Status UpdateRunRecipe(const std::string& out,
+                             const std::optional<data::FoundRecipe>& recipe);
 
 // The model file of a run folder.
 inline constexpr char kRunModelFile[] = "model.json";

@@ -16,24 +16,25 @@ namespace cistern::app {
 
 // The recipe of the training data of `config`; that of its evaluation data must have the same
 // meaning, or be one that it extends. kInvalidArgument names the first difference, with a fix.
-absl::StatusOr<std::optional<FoundRecipe>> RecipeOfTraining(const ModelConfig& config);
+absl::StatusOr<std::optional<data::FoundRecipe>> RecipeOfTraining(const ModelConfig& config);
 
 // The recipe of the stream that `config` trains on, which it then names (StreamConfig::recipe): the
 // one it names, that of the run in `out`, or that beside the model's data. nullopt: none of these,
 // or it names "none", so the stream holds files of the model's own format.
-absl::StatusOr<std::optional<FoundRecipe>> RecipeOfStream(const std::string& out,
-                                                          ModelConfig* config);
+absl::StatusOr<std::optional<data::FoundRecipe>> RecipeOfStream(const std::string& out,
+                                                                ModelConfig* config);
 
 // kInvalidArgument, with the first difference and a fix, unless data with the recipe `data` can
 // continue the run in `out`: it has the run's recipe, or one that extends it.
-absl::Status CheckRunRecipe(const std::string& out, const std::optional<FoundRecipe>& data);
+absl::Status CheckRunRecipe(const std::string& out, const std::optional<data::FoundRecipe>& data);
 
 // The recipe of a trained model: in `dir`, or in the run folder that `dir` is a part of
 // (RUN/model, RUN/best, RUN/state, RUN/snapshot-100).
-absl::StatusOr<std::optional<FoundRecipe>> RecipeOfModel(const std::string& dir);
+absl::StatusOr<std::optional<data::FoundRecipe>> RecipeOfModel(const std::string& dir);
 
 // kInvalidArgument, with the first difference and a fix, unless all of `sources` (as in
 // ReadFileList) were made with the recipe `model`.
-absl::Status CheckDataRecipe(const FoundRecipe& model, const std::vector<std::string>& sources);
+absl::Status CheckDataRecipe(const data::FoundRecipe& model,
+                             const std::vector<std::string>& sources);
 
 }  // namespace cistern::app

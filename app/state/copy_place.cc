@@ -88,15 +88,16 @@ class LocalPlace : public CopyPlace {
 class RemotePlace : public CopyPlace {
  public:
   RemotePlace(FileSystem& files, const std::string& path)
-      : files_(files), state_(RemoteChild(path, server::kStateName)) {}
+      : files_(files), state_(data::RemoteChild(path, server::kStateName)) {}
 
   std::string PathOf(const std::string& name) const override {
-    return name.empty() ? state_ : RemoteChild(state_, name);
+    return name.empty() ? state_ : data::RemoteChild(state_, name);
   }
   absl::StatusOr<std::map<std::string, uint64_t>> List(const std::string& folder) override {
-    CISTERN_ASSIGN_OR_RETURN(const std::vector<RemoteEntry> entries, ListRemote(PathOf(folder)));
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<data::RemoteEntry> entries,
+                             data::ListRemote(PathOf(folder)));
     std::map<std::string, uint64_t> found;
-    for (const RemoteEntry& entry : entries) {
+    for (const data::RemoteEntry& entry : entries) {
       if (!entry.name.empty()) found[entry.name] = entry.bytes;
     }
     return found;
@@ -104,14 +105,14 @@ class RemotePlace : public CopyPlace {
   absl::Status Put(const std::string& local, const std::string& name,
                    const std::string& /*writer*/) override {
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, OpenFileSource(local));
-    return WriteRemote(*source, PathOf(name));
+    return data::WriteRemote(*source, PathOf(name));
   }
   absl::Status Get(const std::string& name, const std::string& local) override {
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source,
-                             OpenRemoteSource(PathOf(name)));
+                             data::OpenRemoteSource(PathOf(name)));
     return CopyWhole(*source, files_, local, local + ".unfinished");
   }
-  absl::Status Remove(const std::string& name) override { return RemoveRemote(PathOf(name)); }
+  absl::Status Remove(const std::string& name) override { return data::RemoveRemote(PathOf(name)); }
 
  private:
   FileSystem& files_;
@@ -121,8 +122,8 @@ class RemotePlace : public CopyPlace {
 }  // namespace
 
 std::unique_ptr<CopyPlace> CopyPlace::At(FileSystem& files, const std::string& path) {
-  if (IsRemote(path)) return std::make_unique<RemotePlace>(files, path);
-  return std::make_unique<LocalPlace>(files, WithoutFileScheme(path));
+  if (data::IsRemote(path)) return std::make_unique<RemotePlace>(files, path);
+  return std::make_unique<LocalPlace>(files, data::WithoutFileScheme(path));
 }
 
 }  // namespace cistern::app

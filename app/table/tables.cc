@@ -115,8 +115,8 @@ absl::StatusOr<Key> ParseKey(const std::string& text) {
 
 absl::StatusOr<Key> KeyOfText(const std::string& text, const std::string& folder) {
   LocalFileSystem files;
-  CISTERN_ASSIGN_OR_RETURN(const FoundRecipe recipe, ReadRecipe(files, folder));
-  const auto encoder = OwnedEncoder::Open(recipe.recipe, recipe.vocabulary_path());
+  CISTERN_ASSIGN_OR_RETURN(const data::FoundRecipe recipe, data::ReadRecipe(files, folder));
+  const auto encoder = data::OwnedEncoder::Open(recipe.recipe, recipe.vocabulary_path());
   if (!encoder.ok()) return WithKind(encoder.status(), ErrorKind::kBadCheckpoint);
   const size_t equals = text.find('=');
   if (equals == std::string::npos) {

@@ -83,21 +83,21 @@ absl::Status CheckBeforeWriting(const ModelConfig& config, const JobOptions& opt
   return AddContext(CheckTrainingData(config), config.path);
 }
 
-ColumnNames ColumnNamesOf(const Recipe& recipe) {
+ColumnNames ColumnNamesOf(const data::Recipe& recipe) {
   ColumnNames names;
-  for (const Recipe::Slot& slot : recipe.slots) names.slots.push_back(slot.column);
-  for (const Recipe::Dense& dense : recipe.dense) names.dense.push_back(dense.column);
+  for (const data::Recipe::Slot& slot : recipe.slots) names.slots.push_back(slot.column);
+  for (const data::Recipe::Dense& dense : recipe.dense) names.dense.push_back(dense.column);
   return names;
 }
 
 // The recipe of the data that a run reads, which becomes a part of the run's identity.
-absl::StatusOr<std::optional<FoundRecipe>> RecipeOfRun(const TrainRunOptions& options,
-                                                       ModelConfig* config) {
+absl::StatusOr<std::optional<data::FoundRecipe>> RecipeOfRun(const TrainRunOptions& options,
+                                                             ModelConfig* config) {
   CISTERN_ASSIGN_OR_RETURN(
-      std::optional<FoundRecipe> recipe,
+      std::optional<data::FoundRecipe> recipe,
       config->cistern.stream ? RecipeOfStream(options.out, config) : RecipeOfTraining(*config));
   if (options.resume) CISTERN_RETURN_IF_ERROR(CheckRunRecipe(options.out, recipe));
-  if (recipe) config->values.emplace_back(kRecipeValue, HashText(recipe->recipe));
+  if (recipe) config->values.emplace_back(kRecipeValue, data::HashTextOf(recipe->recipe));
   return recipe;
 }
 
@@ -165,7 +165,7 @@ class Run {
   const OnNote note_ = calls_.note ? calls_.note : [](const std::string&) {};
   LocalFileSystem files_;
   JobOptions job_;
-  std::optional<FoundRecipe> recipe_;
+  std::optional<data::FoundRecipe> recipe_;
   std::string model_file_;  // its text, with the overrides
   std::unique_ptr<TraceFile> trace_;
   std::unique_ptr<FleetSession> fleet_;

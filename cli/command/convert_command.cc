@@ -48,11 +48,11 @@ absl::StatusOr<app::ConvertDataOptions> ConvertOptionsOf(const ConvertFlags& fla
                  absl::StrCat("leave out ", FlagOf(option), ", or --recipe"));
 }
 
-std::string TextOf(const ConvertSummary& summary, const ConvertFlags& flags) {
+std::string TextOf(const data::ConvertSummary& summary, const ConvertFlags& flags) {
   std::vector<std::vector<std::string>> rows = {
       {"SLOT", "COLUMN", "KEYS", "MISSING", "RARE", "MOST A SAMPLE"}};
   for (size_t i = 0; i < summary.slots.size(); ++i) {
-    const ConvertSummary::Slot& slot = summary.slots[i];
+    const data::ConvertSummary::Slot& slot = summary.slots[i];
     rows.push_back({absl::StrCat(i), slot.column,
                     absl::StrCat(slot.distinct, slot.distinct_exact ? "" : " (estimate)"),
                     absl::StrCat(slot.missing), absl::StrCat(slot.rare),
@@ -80,7 +80,7 @@ std::string TextOf(const ConvertSummary& summary, const ConvertFlags& flags) {
 }
 
 // "writing  42%  1.20M rows". Shown on a terminal only.
-std::string ProgressLine(const ConvertProgress& progress) {
+std::string ProgressLine(const data::ConvertProgress& progress) {
   std::string line = absl::StrCat(progress.stage, "  ");
   if (progress.bytes_total > 0) {
     absl::StrAppendFormat(&line, "%3.0f%%  ", 100.0 * progress.bytes / progress.bytes_total);
@@ -93,8 +93,8 @@ absl::StatusOr<Report> RunConvert(const ConvertFlags& flags, Console& console) {
   app::JobCalls calls;
   calls.note = NotesOn(console);
   calls.stop = CatchInterrupts();
-  const absl::StatusOr<ConvertSummary> summary =
-      app::ConvertData(options, calls, [&](const ConvertProgress& progress) {
+  const absl::StatusOr<data::ConvertSummary> summary =
+      app::ConvertData(options, calls, [&](const data::ConvertProgress& progress) {
         console.Update(ProgressLine(progress));
         return true;
       });
@@ -111,7 +111,7 @@ absl::StatusOr<Report> RunConvert(const ConvertFlags& flags, Console& console) {
 }
 
 void AddInputFlags(Command& command, ConvertFlags* flags) {
-  ConvertOptions& options = flags->options;
+  data::ConvertOptions& options = flags->options;
   command.List("--input", &options.input, true,
                {"FILE,...", "Text files, read in this order; - is standard input.",
                 "--input train.csv", kRequired});
@@ -157,7 +157,7 @@ void AddInputFlags(Command& command, ConvertFlags* flags) {
 }
 
 void AddColumnFlags(Command& command, ConvertFlags* flags) {
-  ConvertOptions& options = flags->options;
+  data::ConvertOptions& options = flags->options;
   command.List("--label", &options.label, true,
                {"COLUMN,...", "Label columns (csv, tsv).", "--label click"});
   command.Flag("--negative-rate", &flags->options.negative_rate,
@@ -219,7 +219,7 @@ void AddColumnFlags(Command& command, ConvertFlags* flags) {
 }
 
 void AddKeyFlags(Command& command, ConvertFlags* flags) {
-  ConvertOptions& options = flags->options;
+  data::ConvertOptions& options = flags->options;
   command.Choice("--keys", &flags->keys,
                  {"auto|raw|hash|signed",
                   "raw: the text is the key; hash: the key is a hash of column and text; signed: "
@@ -246,7 +246,7 @@ void AddKeyFlags(Command& command, ConvertFlags* flags) {
 }
 
 void AddOutputFlags(Command& command, ConvertFlags* flags) {
-  ConvertOptions& options = flags->options;
+  data::ConvertOptions& options = flags->options;
   command.Flag(
       "--out", &options.out,
       {"DIR", "Folder to create: Norm files and file_list.txt. Appears whole or not at all.",

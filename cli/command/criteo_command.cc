@@ -14,7 +14,7 @@ namespace {
 
 struct CriteoFlags {
   app::CriteoDataOptions options;
-  MultiHotOptions multi_hot;
+  data::MultiHotOptions multi_hot;
   std::string format = "norm", check = "sum", key_bits = "32", distribution = "uniform";
   std::string dense = "log3";
   uint64_t multi_hot_size = 0;
@@ -23,7 +23,7 @@ struct CriteoFlags {
 
 absl::StatusOr<app::CriteoDataOptions> CriteoOptionsOf(const CriteoFlags& flags) {
   app::CriteoDataOptions options = flags.options;
-  CISTERN_ASSIGN_OR_RETURN(options.format, FormatOfName(flags.format));
+  CISTERN_ASSIGN_OR_RETURN(options.format, data::FormatOfName(flags.format));
   options.check = ValueOf(flags.check, app::kNormChecks);
   options.wide_keys = flags.key_bits == "64";
   options.shuffle = !flags.no_shuffle;
@@ -32,18 +32,19 @@ absl::StatusOr<app::CriteoDataOptions> CriteoOptionsOf(const CriteoFlags& flags)
   options.multi_hot = flags.multi_hot;
   options.multi_hot->size =
       static_cast<uint32_t>(std::min<uint64_t>(flags.multi_hot_size, UINT32_MAX));
-  options.multi_hot->distribution = flags.distribution == "pareto" ? MultiHotDistribution::kPareto
-                                                                   : MultiHotDistribution::kUniform;
+  options.multi_hot->distribution = flags.distribution == "pareto"
+                                        ? data::MultiHotDistribution::kPareto
+                                        : data::MultiHotDistribution::kUniform;
   return options;
 }
 
-const char* ClippedText(CriteoDense dense) {
+const char* ClippedText(data::CriteoDense dense) {
   switch (dense) {
-    case CriteoDense::kLog3:
+    case data::CriteoDense::kLog3:
       return "below -2 were set to -2";
-    case CriteoDense::kLog1:
+    case data::CriteoDense::kLog1:
       return "below 0 were set to 0";
-    case CriteoDense::kMinMax:
+    case data::CriteoDense::kMinMax:
       break;
   }
   return "of the last day were outside the range of the other days and clipped to it";
@@ -64,11 +65,11 @@ absl::StatusOr<Report> RunCriteo(const CriteoFlags& flags, Console& console) {
           ? ""
           : absl::StrCat("slots: ", data->wide_slots, " for the wide part (", data->crosses,
                          " crosses), then 26: two inputs of the model's Data layer\n"),
-      "in the model file: \"format\": \"", FormatName(data->format), "\", \"source\": \"",
+      "in the model file: \"format\": \"", data::FormatName(data->format), "\", \"source\": \"",
       data->train_source, "\", \"eval_source\": \"", data->test_source,
-      "\", \"dense_dim\": 13, \"slot_num\": ", data->wide_slots + kCriteoSparse,
+      "\", \"dense_dim\": 13, \"slot_num\": ", data->wide_slots + data::kCriteoSparse,
       ", \"slot_size_array\": [", absl::StrJoin(data->slot_sizes, ", "), "]",
-      data->format == DataFormat::kRaw ? ", \"float_label_dense\": true" : "", "\n");
+      data->format == data::DataFormat::kRaw ? ", \"float_label_dense\": true" : "", "\n");
   return report;
 }
 

@@ -36,10 +36,11 @@ absl::Status CheckFlags(const app::GenerateDataOptions& options) {
 
 absl::StatusOr<app::GenerateDataOptions> GenerateOptionsOf(const GenerateFlags& flags) {
   app::GenerateDataOptions options = flags.options;
-  CISTERN_ASSIGN_OR_RETURN(options.format, FormatOfName(flags.format));
-  options.check = flags.check == "sum" ? NormCheck::kSum : NormCheck::kNone;
+  CISTERN_ASSIGN_OR_RETURN(options.format, data::FormatOfName(flags.format));
+  options.check = flags.check == "sum" ? data::NormCheck::kSum : data::NormCheck::kNone;
   options.key_bits = flags.key_bits == "64" ? 64 : 32;
-  options.keys = flags.keys == "uniform" ? KeyDistribution::kUniform : KeyDistribution::kPowerLaw;
+  options.keys =
+      flags.keys == "uniform" ? data::KeyDistribution::kUniform : data::KeyDistribution::kPowerLaw;
   for (const std::string& text : flags.slot_sizes) {
     if (absl::SimpleAtoi(text, &options.slot_sizes.emplace_back())) continue;
     return absl::InvalidArgumentError(
@@ -51,20 +52,20 @@ absl::StatusOr<app::GenerateDataOptions> GenerateOptionsOf(const GenerateFlags& 
   return options;
 }
 
-std::string TextOf(const GenerateOptions& options, const GenerateSummary& summary) {
+std::string TextOf(const data::GenerateOptions& options, const data::GenerateSummary& summary) {
   std::string text =
-      absl::StrCat(FormatName(options.data.format), ", ", options.train_samples,
+      absl::StrCat(data::FormatName(options.data.format), ", ", options.train_samples,
                    " training samples (", summary.train_positives, " positive), ",
                    options.test_samples, " test samples\nin the model file: \"format\": \"",
-                   FormatName(options.data.format), "\", \"source\": \"", summary.train_source,
-                   "\", \"eval_source\": \"", summary.test_source, "\"");
-  if (options.data.format == DataFormat::kNorm) {
+                   data::FormatName(options.data.format), "\", \"source\": \"",
+                   summary.train_source, "\", \"eval_source\": \"", summary.test_source, "\"");
+  if (options.data.format == data::DataFormat::kNorm) {
     absl::StrAppend(&text, ", \"check\": \"",
-                    options.data.check == NormCheck::kSum ? "Sum" : "None",
+                    options.data.check == data::NormCheck::kSum ? "Sum" : "None",
                     "\", and in its solver \"input_key_type\": \"",
                     options.data.wide_keys ? "I64" : "I32", "\"");
   }
-  if (options.data.format == DataFormat::kRaw) {
+  if (options.data.format == data::DataFormat::kRaw) {
     absl::StrAppend(&text, ", \"num_samples\": ", options.train_samples,
                     ", \"eval_num_samples\": ", options.test_samples,
                     ", \"float_label_dense\": ", options.data.float_label_dense ? "true" : "false");
@@ -128,7 +129,7 @@ void AddKeyFlags(Command& command, GenerateFlags* flags) {
 }
 
 void AddOutcomeFlags(Command& command, GenerateFlags* flags) {
-  GenerateOptions& options = flags->options;
+  data::GenerateOptions& options = flags->options;
   command.Flag("--out", &options.out,
                {"DIR", "Folder to create, with train and test. Appears whole or not at all.",
                 "--out data/generated", kRequired});

@@ -39,7 +39,7 @@ std::string TableFlagsText(const TableModelFlags& flags) {
     if (!value.empty()) absl::StrAppend(&text, " ", flag, " ", ShellWord(value));
   };
   const app::TableOptions& options = flags.options;
-  const TableWishes& wishes = options.wishes;
+  const data::TableWishes& wishes = options.wishes;
   add("--label", wishes.label);
   for (const std::string& positive : wishes.positive) add("--positive", positive);
   add("--label-threshold", flags.label_threshold);
@@ -72,10 +72,10 @@ std::string NextSteps(const InitFlags& flags, ModelKind kind) {
                         out, "/data/", part, "\n");
   };
   return absl::StrCat("wrote ", flags.out, "/", app::kRunModelFile, " (", Word(kind), ") and ",
-                      flags.out, "/", kRecipeFile, "\nnext:\n", convert("train"), convert("test"),
-                      "  cistern train ", out, "/", app::kRunModelFile, " --out ", out,
-                      "/run\nor all in one: cistern train ", table, TableFlagsText(flags.flags),
-                      " --out ", out, "/run\n");
+                      flags.out, "/", data::kRecipeFile, "\nnext:\n", convert("train"),
+                      convert("test"), "  cistern train ", out, "/", app::kRunModelFile, " --out ",
+                      out, "/run\nor all in one: cistern train ", table,
+                      TableFlagsText(flags.flags), " --out ", out, "/run\n");
 }
 
 absl::StatusOr<Report> RunInit(InitFlags flags, Console& console) {
@@ -92,7 +92,7 @@ absl::StatusOr<Report> RunInit(InitFlags flags, Console& console) {
   const app::InspectedTable& table = *inspected;
   Report report{app::JsonOf(table), "", absl::OkStatus()};
   report.json["model"] = absl::StrCat(flags.out, "/", app::kRunModelFile);
-  report.json["recipe"] = absl::StrCat(flags.out, "/", kRecipeFile);
+  report.json["recipe"] = absl::StrCat(flags.out, "/", data::kRecipeFile);
   report.text = absl::StrCat(ColumnsText(table), "\n", table.profile.rows, " rows, ",
                              table.plan.slots, " slots, ", table.plan.dense, " dense features\n",
                              NextSteps(flags, app::KindFor(table, options.how)));

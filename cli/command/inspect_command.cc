@@ -21,9 +21,9 @@ absl::StatusOr<Report> RunInspect(const InspectFlags& flags) {
     return absl::InvalidArgumentError("name the files, or a --model whose source to inspect");
   }
   options.key_bits = flags.key_bits == "auto" ? 0 : flags.key_bits == "32" ? 32 : 64;
-  CISTERN_ASSIGN_OR_RETURN(const NormSummary summary, app::InspectData(options));
-  return Report{nlohmann::ordered_json::parse(InspectionJson(summary)), InspectionText(summary),
-                absl::OkStatus()};
+  CISTERN_ASSIGN_OR_RETURN(const data::NormSummary summary, app::InspectData(options));
+  return Report{nlohmann::ordered_json::parse(data::InspectionJson(summary)),
+                data::InspectionText(summary), absl::OkStatus()};
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ absl::StatusOr<app::PackDataOptions> PackOptionsOf(const PackFlags& flags) {
   return options;
 }
 
-std::string TextOf(const PackSummary& summary) {
+std::string TextOf(const data::PackSummary& summary) {
   std::string text = absl::StrCat(
       summary.manifest.samples(), " samples in ", summary.manifest.shards.size(), " shards, ",
       BytesText(app::PackedBytes(summary)), ": ", summary.file_list, "\n");
@@ -46,7 +46,7 @@ std::string TextOf(const PackSummary& summary) {
 
 absl::StatusOr<Report> RunPack(const PackFlags& flags, Console& console) {
   CISTERN_ASSIGN_OR_RETURN(const app::PackDataOptions options, PackOptionsOf(flags));
-  const absl::StatusOr<PackSummary> summary = app::PackData(options, RowCallsOn(console));
+  const absl::StatusOr<data::PackSummary> summary = app::PackData(options, RowCallsOn(console));
   console.Update("");
   if (!summary.ok()) return summary.status();
   return Report{app::JsonOf(*summary), TextOf(*summary), absl::OkStatus()};

@@ -15,9 +15,9 @@ namespace {
 
 // The text printed before training.
 std::string SummaryText(const app::InspectedTable& table) {
-  const std::vector<ColumnProfile>& columns = table.profile.columns;
+  const std::vector<data::ColumnProfile>& columns = table.profile.columns;
   std::vector<std::string> labels;
-  for (const LabelChoice& head : table.plan.heads) {
+  for (const data::LabelChoice& head : table.plan.heads) {
     labels.push_back(absl::StrCat("'", columns[head.column].name, "'"));
   }
   const std::string label = labels.empty()
@@ -82,7 +82,7 @@ absl::Status Reworded(const absl::Status& status, absl::string_view before, absl
 
 void AddTableModelFlags(Command& command, TableModelFlags* flags) {
   app::TableOptions& options = flags->options;
-  TableWishes& wishes = options.wishes;
+  data::TableWishes& wishes = options.wishes;
   command.Flag(
       "--label", &wishes.label,
       {"COLUMN",
@@ -230,8 +230,8 @@ std::string ColumnsText(const app::InspectedTable& table) {
   std::vector<std::vector<std::string>> rows = {
       {"COLUMN", "TYPE", "DISTINCT", "MISSING", "ROLE", "NOTE"}};
   for (size_t i = 0; i < table.profile.columns.size(); ++i) {
-    const ColumnProfile& column = table.profile.columns[i];
-    const ColumnChoice& choice = table.plan.columns[i];
+    const data::ColumnProfile& column = table.profile.columns[i];
+    const data::ColumnChoice& choice = table.plan.columns[i];
     rows.push_back({OneLine(column.name), Word(column.type),
                     absl::StrCat(column.distinct_exact ? "" : "~", column.distinct),
                     absl::StrCat(column.missing), Word(choice.role), OneLine(choice.note)});

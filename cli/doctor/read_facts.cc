@@ -138,7 +138,7 @@ void ReadNetwork(MachineFacts* facts) {
 MachineFacts ReadMachine() {
   MachineFacts facts;
   facts.version = kVersion;
-  facts.parquet = ParquetLibrary();
+  facts.parquet = data::ParquetLibrary();
   utsname system{};
   if (uname(&system) == 0) facts.kernel = system.release;
   const MachineLimits limits = ReadMachineLimits();

@@ -16,13 +16,13 @@ std::string SplitPathFlag(PathFlag* flag) {
   std::string note;
   std::vector<std::string> paths;
   for (const std::string& text : flag->values) {
-    const std::vector<std::string> parts = SplitPaths(text);
+    const std::vector<std::string> parts = data::SplitPaths(text);
     for (const std::string& part : parts) {
       if (part.empty()) continue;
       paths.push_back(part);
-      const bool is_name =
-          !IsRemote(part) && !IsPattern(part) && part != "-" && !absl::StrContains(part, "{");
-      if (parts.size() == 1 || !note.empty() || !is_name || PathExists(part)) continue;
+      const bool is_name = !data::IsRemote(part) && !data::IsPattern(part) && part != "-" &&
+                           !absl::StrContains(part, "{");
+      if (parts.size() == 1 || !note.empty() || !is_name || data::PathExists(part)) continue;
       note = absl::StrCat("a comma separates paths, so ", flag->name, " '", text, "' named '", part,
                           "', which does not exist; to name one path that has a comma, check that "
                           "it exists");

@@ -65,7 +65,7 @@ Use UseOf(absl::string_view command, absl::string_view flag) {
 RowsPlace RemoteRowsPlace(const std::string& path) {
   const RowsPlace place = ParseRowsPlace(path);
   if (place.commit == 0) return place;
-  const absl::StatusOr<std::vector<RemoteEntry>> whole = ListRemote(path);
+  const absl::StatusOr<std::vector<data::RemoteEntry>> whole = data::ListRemote(path);
   return whole.ok() && !whole->empty() ? RowsPlace{path} : place;
 }
 
@@ -126,7 +126,7 @@ absl::StatusOr<std::unique_ptr<RemotePaths>> RemotePaths::Take(const std::string
       }
       value = *std::move(replaced);
       std::error_code error;
-      if (IsRemote(given) && IsTraining(command) && flag.name == "MODEL" && !has_out &&
+      if (data::IsRemote(given) && IsTraining(command) && flag.name == "MODEL" && !has_out &&
           std::filesystem::is_directory(value, error)) {
         return WithFix(absl::InvalidArgumentError(absl::StrCat(
                            given, " is a run in an object store, which a training cannot change")),
@@ -141,7 +141,7 @@ absl::StatusOr<std::string> RemotePaths::Replaced(const std::string& flag,
                                                   const std::string& path) {
   const Use use = UseOf(command_, flag);
   if (use == Use::kStreamed) return path;
-  if (!IsRemote(path)) return WithoutFileScheme(path);
+  if (!data::IsRemote(path)) return data::WithoutFileScheme(path);
   if (use == Use::kHere) {
     return WithFix(
         absl::InvalidArgumentError(absl::StrCat(path, " is not on this machine; cistern ", command_,
@@ -150,7 +150,7 @@ absl::StatusOr<std::string> RemotePaths::Replaced(const std::string& flag,
         "write there, name a local folder and upload it afterwards");
   }
   if (use == Use::kRead) return Fetched(path);
-  const absl::Status is_new = CheckRemoteIsNew(path);
+  const absl::Status is_new = data::CheckRemoteIsNew(path);
   if (!is_new.ok()) return is_new;
   CISTERN_ASSIGN_OR_RETURN(const std::string local, NewPlace(path));
   console_.ShowInstead(local, path);
@@ -164,14 +164,14 @@ absl::StatusOr<std::string> RemotePaths::NewPlace(const std::string& path) {
   }
   const std::string parent = absl::StrCat(folder_, "/", places_++);
   CISTERN_RETURN_IF_ERROR(MakeFolders(parent));
-  return absl::StrCat(parent, "/", RemoteName(path));
+  return absl::StrCat(parent, "/", data::RemoteName(path));
 }
 
 absl::StatusOr<std::string> RemotePaths::Fetched(const std::string& path) {
   const RowsPlace place = RemoteRowsPlace(path);
   CISTERN_ASSIGN_OR_RETURN(const std::string local, NewPlace(place.path));
-  const absl::Status copied =
-      CopyFromRemote(place.path, local, [&](const std::string& name, size_t done, size_t all) {
+  const absl::Status copied = data::CopyFromRemote(
+      place.path, local, [&](const std::string& name, size_t done, size_t all) {
         console_.Update(absl::StrCat("reading  ", place.path, "  ", done, " of ", all, "  ", name));
       });
   console_.Update("");
@@ -189,8 +189,8 @@ absl::Status RemotePaths::Copy() {
     for (const char* const name : kTextsOfRun) {
       CISTERN_RETURN_IF_ERROR(ShowInText(absl::StrCat(one.local, "/", name), console_));
     }
-    CISTERN_RETURN_IF_ERROR(
-        CopyToRemote(one.local, one.remote, [&](const std::string& name, size_t done, size_t all) {
+    CISTERN_RETURN_IF_ERROR(data::CopyToRemote(
+        one.local, one.remote, [&](const std::string& name, size_t done, size_t all) {
           console_.Update(
               absl::StrCat("writing  ", one.remote, "  ", done, " of ", all, "  ", name));
         }));

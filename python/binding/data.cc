@@ -38,8 +38,8 @@ constexpr size_t kSamplesAtOnce = size_t{1} << 16;
 // Threads: any Python thread; calls take turns.
 class Reader : public std::enable_shared_from_this<Reader> {
  public:
-  Reader(const DataSetOptions& options, size_t batch) : shape_(options.shape), batch_(batch) {
-    absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenDataSet(options);
+  Reader(const data::DataSetOptions& options, size_t batch) : shape_(options.shape), batch_(batch) {
+    absl::StatusOr<std::unique_ptr<data::SampleReader>> reader = data::OpenDataSet(options);
     status_ = reader.status();
     if (reader.ok()) reader_ = *std::move(reader);
   }
@@ -68,7 +68,7 @@ class Reader : public std::enable_shared_from_this<Reader> {
   // (samples, label [n, label_dim], dense [n, dense_dim], [(keys, offsets, weights) of each
   // input]); None at the end. weights: None for an input whose keys have none.
   nb::object Next() {
-    SampleBlock block;
+    data::SampleBlock block;
     absl::Status status;
     WhenAhead([&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
       block = std::move(ahead_);
@@ -80,8 +80,8 @@ class Reader : public std::enable_shared_from_this<Reader> {
     if (block.size == 0) return nb::none();
     nb::list inputs;
     for (size_t i = 0; i < block.sparse.size(); ++i) {
-      SparseColumn& column = block.sparse[i];
-      const bool weighted = HasKeyWeights(shape_) && shape_.key_weights[i];
+      data::SparseColumn& column = block.sparse[i];
+      const bool weighted = data::HasKeyWeights(shape_) && shape_.key_weights[i];
       const size_t keys = column.weights.size();
       const nb::object weights =
           weighted ? nb::cast(ToNumpy(std::move(column.weights), {keys})) : nb::none();
@@ -166,7 +166,7 @@ class Reader : public std::enable_shared_from_this<Reader> {
       absl::MutexLock ahead_lock(&ahead_mutex_);
       if (turn != turn_) return;
     }
-    SampleBlock block;
+    data::SampleBlock block;
     absl::Status status = Fill(batch_, &block);
     absl::MutexLock ahead_lock(&ahead_mutex_);
     ahead_ = std::move(block);
@@ -175,7 +175,7 @@ class Reader : public std::enable_shared_from_this<Reader> {
     requested_ = false;
   }
 
-  absl::Status Fill(size_t batch, SampleBlock* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  absl::Status Fill(size_t batch, data::SampleBlock* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     CISTERN_RETURN_IF_ERROR(status_);
     block->Reset(shape_.slot_nums.size());
     const size_t expected = std::min(batch, kSamplesAtOnce);
@@ -187,11 +187,12 @@ class Reader : public std::enable_shared_from_this<Reader> {
     }
     CISTERN_RETURN_IF_ERROR(ReadInto(batch, block));
     key_num_.clear();
-    for (const SparseColumn& column : block->sparse) key_num_.push_back(column.keys.size());
+    for (const data::SparseColumn& column : block->sparse) key_num_.push_back(column.keys.size());
     return absl::OkStatus();
   }
 
-  absl::Status ReadInto(size_t batch, SampleBlock* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  absl::Status ReadInto(size_t batch, data::SampleBlock* block)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (is_shuffled_) {
       const size_t end = std::min(next_ + batch, order_.size());
       while (next_ < end) block->Append(all_, order_[next_++], 1);
@@ -214,7 +215,7 @@ class Reader : public std::enable_shared_from_this<Reader> {
       next_ += skipped;
       return skipped;
     }
-    SampleBlock scratch;
+    data::SampleBlock scratch;
     scratch.Reset(shape_.slot_nums.size());
     return reader_->Skip(samples, &scratch);
   }
@@ -234,14 +235,14 @@ class Reader : public std::enable_shared_from_this<Reader> {
     return absl::OkStatus();
   }
 
-  const SampleShape shape_;
+  const data::SampleShape shape_;
   const size_t batch_;
   absl::Mutex mutex_;
   absl::Status status_;
-  std::unique_ptr<SampleReader> reader_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<data::SampleReader> reader_ ABSL_GUARDED_BY(mutex_);
   // Shuffled: all samples, their order, and the place of the next one in it.
   bool is_shuffled_ ABSL_GUARDED_BY(mutex_) = false;
-  SampleBlock all_ ABSL_GUARDED_BY(mutex_);
+  data::SampleBlock all_ ABSL_GUARDED_BY(mutex_);
   std::vector<size_t> order_ ABSL_GUARDED_BY(mutex_);
   size_t next_ ABSL_GUARDED_BY(mutex_) = 0;
 
@@ -249,7 +250,7 @@ class Reader : public std::enable_shared_from_this<Reader> {
 
   // The batch that was read ahead. turn_: grows when the order of samples changes.
   absl::Mutex ahead_mutex_ ABSL_ACQUIRED_AFTER(mutex_);  // never held while reading
-  SampleBlock ahead_ ABSL_GUARDED_BY(ahead_mutex_);
+  data::SampleBlock ahead_ ABSL_GUARDED_BY(ahead_mutex_);
   absl::Status ahead_status_ ABSL_GUARDED_BY(ahead_mutex_);
   bool has_ahead_ ABSL_GUARDED_BY(ahead_mutex_) = false;
   bool requested_ ABSL_GUARDED_BY(ahead_mutex_) = false;  // of this turn
@@ -267,8 +268,8 @@ std::shared_ptr<Reader> OpenReader(
     const std::vector<std::string>& keysets, const std::vector<std::string>& label_names,
     const std::vector<std::string>& dense_names, const std::vector<std::string>& slot_names,
     const std::vector<std::string>& weight_names, size_t batch) {
-  DataSetOptions options;
-  options.format = Take(FormatOfName(format));
+  data::DataSetOptions options;
+  options.format = Take(data::FormatOfName(format));
   options.source = source;
   options.shape.label_dim = label;
   options.shape.weighted = weighted;
@@ -277,7 +278,7 @@ std::shared_ptr<Reader> OpenReader(
   options.shape.max_keys = max_keys;
   options.shape.key_weights = key_weights;
   options.wide_keys = wide_keys;
-  options.check = check_sum ? NormCheck::kSum : NormCheck::kNone;
+  options.check = check_sum ? data::NormCheck::kSum : data::NormCheck::kNone;
   options.num_samples = num_samples;
   options.float_label_dense = float_label_dense;
   options.slot_sizes = slot_sizes;
@@ -306,7 +307,7 @@ void BindData(nb::module_& module) {
              "num_samples"_a, "float_label_dense"_a, "slot_sizes"_a, "keysets"_a, "label_names"_a,
              "dense_names"_a, "slot_names"_a, "weight_names"_a, "batch"_a);
   // Arrow's S3 library must be stopped before the process ends.
-  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&CloseRemoteStorage));
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&data::CloseRemoteStorage));
 }
 
 }  // namespace cistern::python

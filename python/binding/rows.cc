@@ -176,7 +176,7 @@ std::vector<float> FactorsOf(nb::handle key_weights, const Occurrences& batch, b
       throw nb::value_error("per_sample_weights: a weight is not a finite number");
     }
   }
-  if (mean) return SharesOf(batch.offsets, weights.span);
+  if (mean) return data::SharesOf(batch.offsets, weights.span);
   return {weights.span.begin(), weights.span.end()};
 }
 

@@ -35,11 +35,12 @@ void ReadThreshold(Keywords* keywords, std::optional<double>* threshold) {
   if (!std::isnan(number)) *threshold = number;
 }
 
-void ReadDataFormat(Keywords* keywords, DataFormat* format) {
-  keywords->ReadWord(
-      "format",
-      {{"norm", DataFormat::kNorm}, {"raw", DataFormat::kRaw}, {"parquet", DataFormat::kParquet}},
-      format);
+void ReadDataFormat(Keywords* keywords, data::DataFormat* format) {
+  keywords->ReadWord("format",
+                     {{"norm", data::DataFormat::kNorm},
+                      {"raw", data::DataFormat::kRaw},
+                      {"parquet", data::DataFormat::kParquet}},
+                     format);
 }
 
 app::ConvertDataOptions ReadConvertOptions(Keywords* keywords) {
@@ -99,7 +100,7 @@ std::string ConvertRun(const std::vector<Path>& input, const Path& out, nb::dict
   options.input = TextsOf(input);
   options.out = out.string();
   return RunJob(std::move(on_line), [options](const app::JobCalls& calls) -> absl::StatusOr<Json> {
-    CISTERN_ASSIGN_OR_RETURN(const ConvertSummary summary, app::ConvertData(options, calls));
+    CISTERN_ASSIGN_OR_RETURN(const data::ConvertSummary summary, app::ConvertData(options, calls));
     return app::JsonOf(summary);
   });
 }
@@ -119,9 +120,10 @@ std::string GenerateRun(const Path& out, nb::dict given) {
   keywords.Read("max_nnz", &max_nnz);
   options.max_nnz = static_cast<uint32_t>(std::min<uint64_t>(max_nnz, 1000000));
   keywords.Read("slot_sizes", &options.slot_sizes);
-  keywords.ReadWord("keys",
-                    {{"power", KeyDistribution::kPowerLaw}, {"uniform", KeyDistribution::kUniform}},
-                    &options.keys);
+  keywords.ReadWord(
+      "keys",
+      {{"power", data::KeyDistribution::kPowerLaw}, {"uniform", data::KeyDistribution::kUniform}},
+      &options.keys);
   keywords.Read("alpha", &options.alpha);
   keywords.Read("samples", &options.train_samples);
   keywords.Read("test_samples", &options.test_samples);
@@ -142,10 +144,10 @@ std::string PackRun(const std::vector<Path>& input, const Path& out, nb::dict gi
   options.input = TextsOf(input);
   options.out = out.string();
   keywords.ReadWord("format",
-                    {{"csv", TextFormat::kCsv},
-                     {"tsv", TextFormat::kTsv},
-                     {"libsvm", TextFormat::kLibsvm},
-                     {"criteo", TextFormat::kCriteo}},
+                    {{"csv", data::TextFormat::kCsv},
+                     {"tsv", data::TextFormat::kTsv},
+                     {"libsvm", data::TextFormat::kLibsvm},
+                     {"criteo", data::TextFormat::kCriteo}},
                     &options.format);
   keywords.ReadCharacter("delimiter", &options.delimiter);
   keywords.ReadNames("columns", &options.columns);
@@ -163,20 +165,20 @@ std::string PackRun(const std::vector<Path>& input, const Path& out, nb::dict gi
   keywords.Read("set", &options.set);
   keywords.CheckAllRead("data.pack");
   return RunJob(nb::none(), [options](const app::JobCalls& calls) -> absl::StatusOr<Json> {
-    CISTERN_ASSIGN_OR_RETURN(const PackSummary summary, app::PackData(options, calls));
+    CISTERN_ASSIGN_OR_RETURN(const data::PackSummary summary, app::PackData(options, calls));
     return app::JsonOf(summary);
   });
 }
 
-void ReadMultiHot(Keywords* keywords, std::optional<MultiHotOptions>* multi_hot) {
+void ReadMultiHot(Keywords* keywords, std::optional<data::MultiHotOptions>* multi_hot) {
   uint64_t size = 0;
-  MultiHotOptions options;
+  data::MultiHotOptions options;
   keywords->Read("multi_hot_size", &size);
   keywords->Read("multi_hot_min_table_size", &options.min_table_size);
-  keywords->ReadWord(
-      "multi_hot_distribution",
-      {{"uniform", MultiHotDistribution::kUniform}, {"pareto", MultiHotDistribution::kPareto}},
-      &options.distribution);
+  keywords->ReadWord("multi_hot_distribution",
+                     {{"uniform", data::MultiHotDistribution::kUniform},
+                      {"pareto", data::MultiHotDistribution::kPareto}},
+                     &options.distribution);
   keywords->Read("multi_hot_frequencies", &options.count_frequencies);
   if (size == 0) return;
   options.size = static_cast<uint32_t>(std::min<uint64_t>(size, UINT32_MAX));
@@ -236,7 +238,7 @@ std::string InitRun(const std::vector<Path>& tables, const Path& out, bool overw
         CISTERN_ASSIGN_OR_RETURN(const app::InspectedTable table, app::InitModel(options, calls));
         Json json = app::JsonOf(table);
         json["model"] = absl::StrCat(options.out, "/", app::kRunModelFile);
-        json["recipe"] = absl::StrCat(options.out, "/", kRecipeFile);
+        json["recipe"] = absl::StrCat(options.out, "/", data::kRecipeFile);
         return json;
       });
 }
@@ -249,7 +251,7 @@ std::vector<std::string> TextsOf(const std::vector<std::filesystem::path>& paths
 
 app::TableOptions ReadTableOptions(Keywords* keywords) {
   app::TableOptions options;
-  TableWishes& wishes = options.wishes;
+  data::TableWishes& wishes = options.wishes;
   std::vector<std::string> labels;
   keywords->Read("label", &labels);
   wishes.label = absl::StrJoin(labels, ",");

@@ -90,9 +90,9 @@ void LiveRows::Grow() {
 }
 
 std::vector<Key> LiveRows::MissingOf(absl::Span<const Key> keys) const {
-  KeyIndex missing;
+  data::KeyIndex missing;
   for (const Key key : keys) {
-    if (index_.Find(key) == KeyIndex::kNone) missing.Add(key);
+    if (index_.Find(key) == data::KeyIndex::kNone) missing.Add(key);
   }
   return {missing.keys().begin(), missing.keys().end()};
 }
@@ -109,11 +109,11 @@ void LiveRows::Add(absl::Span<const Key> keys, const float* values) {
 
 absl::Status LiveRows::Read(absl::Span<const Key> keys, bool absent_is_zero, float* out) {
   const uint32_t dim = this->dim();
-  KeyIndex missing;
-  std::vector<Row> place(keys.size(), KeyIndex::kNone);  // in `missing`
+  data::KeyIndex missing;
+  std::vector<Row> place(keys.size(), data::KeyIndex::kNone);  // in `missing`
   for (size_t i = 0; i < keys.size(); ++i) {
     const Row row = index_.Find(keys[i]);
-    if (row == KeyIndex::kNone) {
+    if (row == data::KeyIndex::kNone) {
       place[i] = missing.Add(keys[i]);
     } else {
       std::copy_n(value(row) + layout_->weight_index(), dim, out + i * dim);
@@ -124,7 +124,7 @@ absl::Status LiveRows::Read(absl::Span<const Key> keys, bool absent_is_zero, flo
   CISTERN_RETURN_IF_ERROR(
       client_->Pull(table_, missing.keys(), absent_is_zero, values.data(), has_embedx.data()));
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (place[i] == KeyIndex::kNone) continue;
+    if (place[i] == data::KeyIndex::kNone) continue;
     const float* weights = values.data() + size_t{place[i]} * floats_ + layout_->weight_index();
     std::copy_n(weights, dim, out + i * dim);
   }
@@ -207,7 +207,7 @@ void LiveRows::Committed() {
 }
 
 void LiveRows::Clear() {
-  index_ = KeyIndex();
+  index_ = data::KeyIndex();
   values_.clear();
   is_changed_.clear();
   changed_ = 0;

@@ -91,7 +91,7 @@ class LiveRows {
   const ValueLayout* layout_;
   size_t floats_;  // of a whole value
 
-  KeyIndex index_;
+  data::KeyIndex index_;
   std::vector<float> values_;        // [size, floats]
   std::vector<uint8_t> is_changed_;  // [size]
   size_t changed_ = 0;

@@ -112,8 +112,8 @@ absl::StatusOr<PredictRequest> RequestOf(const cistern_batch* batch,
 }
 
 absl::Status EncodeText(const Predictor& predictor, const cistern_text* rows, size_t row_num,
-                        SampleBlock* block) {
-  const std::shared_ptr<const OwnedEncoder> encoder = predictor.encoder();
+                        data::SampleBlock* block) {
+  const std::shared_ptr<const data::OwnedEncoder> encoder = predictor.encoder();
   if (encoder == nullptr) {
     return WithOptions(absl::InvalidArgumentError("the model was exported without a recipe, so it "
                                                   "reads no text: export it with its recipe"),
@@ -132,7 +132,7 @@ absl::Status EncodeText(const Predictor& predictor, const cistern_text* rows, si
   for (const PredictorShape::Input& input : predictor.shape().inputs) {
     slot_nums.push_back(input.slot_num);
   }
-  return EncodeLines(*encoder, lines, slot_nums, block);
+  return data::EncodeLines(*encoder, lines, slot_nums, block);
 }
 
 absl::Status PredictInto(cistern_model* model, const PredictRequest& request, absl::Span<float> out,
@@ -211,12 +211,12 @@ int cistern_predict_text(cistern_model* model, const cistern_text* rows, size_t 
     if (model == nullptr) return cistern::serve::NullPointer("model");
     if (rows == nullptr && row_num > 0) return cistern::serve::NullPointer("rows");
     if (out == nullptr) return cistern::serve::NullPointer("out");
-    cistern::SampleBlock block;
+    cistern::data::SampleBlock block;
     CISTERN_RETURN_IF_ERROR(cistern::serve::EncodeText(*model->predictor, rows, row_num, &block));
     cistern::serve::PredictRequest request;
     request.samples = block.size;
     request.dense = block.dense;
-    for (const cistern::SparseColumn& column : block.sparse) {
+    for (const cistern::data::SparseColumn& column : block.sparse) {
       request.inputs.push_back({column.keys, column.offsets, column.weights});
     }
     return cistern::serve::PredictInto(model, request, absl::MakeSpan(out, out_num), commit);
@@ -255,10 +255,10 @@ size_t cistern_describe(cistern_model* model, char* json, size_t size) {
       if (input.key_weights) all["inputs"].back()["weights"] = true;
     }
     if (const auto encoder = predictor.encoder()) {
-      const cistern::Recipe& recipe = encoder->recipe();
-      all["text"] = {{"columns", cistern::FeatureColumns(recipe)},
-                     {"delimiter", std::string(1, cistern::DelimiterOf(recipe.layout))}};
-      for (const auto& [format, word] : cistern::kFeatureLineWords) {
+      const cistern::data::Recipe& recipe = encoder->recipe();
+      all["text"] = {{"columns", cistern::data::FeatureColumns(recipe)},
+                     {"delimiter", std::string(1, cistern::data::DelimiterOf(recipe.layout))}};
+      for (const auto& [format, word] : cistern::data::kFeatureLineWords) {
         if (recipe.layout.format == format) all["text"]["format"] = word;
       }
     }

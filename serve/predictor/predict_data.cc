@@ -9,11 +9,11 @@
 namespace cistern::serve {
 namespace {
 
-PredictRequest RequestOf(const SampleBlock& block) {
+PredictRequest RequestOf(const data::SampleBlock& block) {
   PredictRequest request;
   request.samples = block.size;
   request.dense = block.dense;
-  for (const SparseColumn& column : block.sparse) {
+  for (const data::SparseColumn& column : block.sparse) {
     request.inputs.push_back({column.keys, column.offsets, column.weights});
   }
   return request;
@@ -22,7 +22,7 @@ PredictRequest RequestOf(const SampleBlock& block) {
 MetricOptions MetricOptionsOf(const ModelConfig& config) {
   MetricOptions options;
   options.label_dim = config.data.label_dim;
-  options.masked_below = kNoLabelBelow;
+  options.masked_below = data::kNoLabelBelow;
   return options;
 }
 
@@ -41,13 +41,13 @@ class Scorer {
     done_.version = predictor.version();
   }
 
-  absl::Status Read(SampleReader& reader) {
+  absl::Status Read(data::SampleReader& reader) {
     for (;;) {
       block_.Reset(shape_.slot_nums.size());
       CISTERN_ASSIGN_OR_RETURN(const size_t samples, reader.Read(batch_, &block_));
       if (samples == 0) return absl::OkStatus();
       std::vector<float> weights;
-      if (shape_.weighted) weights = TakeWeights(samples, &block_.label);
+      if (shape_.weighted) weights = data::TakeWeights(samples, &block_.label);
       predictions_.resize(block_.label.size());
       uint64_t unseen = 0;
       CISTERN_RETURN_IF_ERROR(predictor_.Predict(RequestOf(block_), absl::MakeSpan(predictions_),
@@ -66,12 +66,12 @@ class Scorer {
 
  private:
   Predictor& predictor_;
-  const SampleShape shape_;
+  const data::SampleShape shape_;
   const size_t batch_;
   const VisitPredictions& visit_;
   MetricSet metrics_;
   PredictedData done_;
-  SampleBlock block_;
+  data::SampleBlock block_;
   std::vector<float> predictions_;
 };
 
@@ -88,7 +88,7 @@ absl::StatusOr<ModelConfig> ReadServedConfig(const std::string& folder) {
 }
 
 absl::StatusOr<PredictedData> PredictReader(Predictor& predictor, const ModelConfig& config,
-                                            SampleReader& reader, size_t batch,
+                                            data::SampleReader& reader, size_t batch,
                                             const VisitPredictions& visit) {
   Scorer scorer(predictor, config, batch, visit);
   CISTERN_RETURN_IF_ERROR(scorer.Read(reader));
@@ -100,9 +100,9 @@ absl::StatusOr<PredictedData> PredictData(Predictor& predictor, const ModelConfi
                                           const VisitPredictions& visit) {
   Scorer scorer(predictor, config, batch, visit);
   for (const std::string& source : files) {
-    DataSetOptions options = DataSetOf(config, source);
-    options.labels = LabelRule::kProbabilityOrNone;
-    absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenDataSet(options);
+    data::DataSetOptions options = DataSetOf(config, source);
+    options.labels = data::LabelRule::kProbabilityOrNone;
+    absl::StatusOr<std::unique_ptr<data::SampleReader>> reader = data::OpenDataSet(options);
     if (absl::IsNotFound(reader.status())) {  // a wrong argument, not bad data
       return absl::InvalidArgumentError(
           absl::StrCat("data '", source, "': ", reader.status().message()));

@@ -39,7 +39,7 @@ absl::StatusOr<PredictedData> PredictData(Predictor& predictor, const ModelConfi
 
 // The same for the samples that `reader` reads.
 absl::StatusOr<PredictedData> PredictReader(Predictor& predictor, const ModelConfig& config,
-                                            SampleReader& reader, size_t batch,
+                                            data::SampleReader& reader, size_t batch,
                                             const VisitPredictions& visit);
 
 }  // namespace cistern::serve

@@ -72,7 +72,7 @@ class Predictor {
 
   // How rows of text become samples of this model; null: it was exported without a recipe. The same
   // for all versions.
-  virtual std::shared_ptr<const OwnedEncoder> encoder() const { return nullptr; }
+  virtual std::shared_ptr<const data::OwnedEncoder> encoder() const { return nullptr; }
 
   // Looks for a newer version now; true if it is served from now on. After an error (those of
   // OpenPredictor) the older version stays. Versions may also change by themselves.

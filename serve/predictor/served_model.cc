@@ -24,10 +24,10 @@ namespace cistern::serve {
 namespace {
 
 // Rows of text that were encoded for one version may be predicted by the next.
-bool SameRecipe(const std::shared_ptr<const OwnedEncoder>& a,
-                const std::shared_ptr<const OwnedEncoder>& b) {
+bool SameRecipe(const std::shared_ptr<const data::OwnedEncoder>& a,
+                const std::shared_ptr<const data::OwnedEncoder>& b) {
   if (a == nullptr || b == nullptr) return a == b;
-  return ReadSameRows(a->recipe(), b->recipe());
+  return data::ReadSameRows(a->recipe(), b->recipe());
 }
 
 bool SameShape(const PredictorShape& a, const PredictorShape& b) {
@@ -89,7 +89,7 @@ class ServedModel : public Predictor {
     return VersionOf(*state_);
   }
   size_t max_samples() const override { return options_.max_samples; }
-  std::shared_ptr<const OwnedEncoder> encoder() const override { return encoder_; }
+  std::shared_ptr<const data::OwnedEncoder> encoder() const override { return encoder_; }
   absl::StatusOr<bool> Follow() override {
     if (!options_.version.empty()) return false;
     LocalFileSystem files;
@@ -352,8 +352,8 @@ class ServedModel : public Predictor {
 
   const std::string root_;
   const PredictorOptions options_;
-  PredictorShape shape_;                         // constant after Open
-  std::shared_ptr<const OwnedEncoder> encoder_;  // constant after Open
+  PredictorShape shape_;                               // constant after Open
+  std::shared_ptr<const data::OwnedEncoder> encoder_;  // constant after Open
   size_t limit_ = 1;
 
   mutable absl::Mutex mutex_;

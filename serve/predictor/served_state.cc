@@ -296,10 +296,10 @@ absl::Status ServedState::ReadRecipe(const std::string& root, const ServedState*
   if (!version_.recipe) return absl::OkStatus();
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, Map(root, *version_.recipe));
   CISTERN_RETURN_IF_ERROR(CheckBytes(*version_.recipe, file->bytes()));
-  const absl::StatusOr<Recipe> recipe = ParseRecipe(std::string(file->bytes()));
+  const absl::StatusOr<data::Recipe> recipe = data::ParseRecipe(std::string(file->bytes()));
   if (!recipe.ok()) return AddContext(recipe.status(), version_.recipe->path);
   if (previous != nullptr && previous->encoder_ != nullptr &&
-      ReadSameRows(previous->encoder_->recipe(), *recipe)) {
+      data::ReadSameRows(previous->encoder_->recipe(), *recipe)) {
     encoder_ = previous->encoder_;  // its vocabulary can be large
     return absl::OkStatus();
   }
@@ -308,9 +308,9 @@ absl::Status ServedState::ReadRecipe(const std::string& root, const ServedState*
   }
   CISTERN_ASSIGN_OR_RETURN(
       encoder_,
-      OwnedEncoder::Open(
+      data::OwnedEncoder::Open(
           *recipe, version_.vocabulary ? absl::StrCat(root, "/", version_.vocabulary->path) : ""));
-  return CheckRecipeShape(*recipe, ShapeOf(config_.data), config_.solver.wide_keys);
+  return data::CheckRecipeShape(*recipe, ShapeOf(config_.data), config_.solver.wide_keys);
 }
 
 absl::Status ServedState::ReadDense(const std::string& root) {

@@ -88,7 +88,7 @@ class ServedState {
   // By dense table of the version: [rows].
   const std::vector<std::vector<float>>& dense() const { return dense_; }
   // Null: the version has no recipe.
-  const std::shared_ptr<const OwnedEncoder>& encoder() const { return encoder_; }
+  const std::shared_ptr<const data::OwnedEncoder>& encoder() const { return encoder_; }
 
  private:
   absl::Status ReadModel(const std::string& root);
@@ -101,7 +101,7 @@ class ServedState {
   PredictorShape shape_;
   std::vector<std::shared_ptr<const ServedTable>> tables_;
   std::vector<std::vector<float>> dense_;
-  std::shared_ptr<const OwnedEncoder> encoder_;
+  std::shared_ptr<const data::OwnedEncoder> encoder_;
 };
 
 }  // namespace cistern::serve

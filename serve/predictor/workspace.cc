@@ -12,10 +12,11 @@ namespace {
 
 // The keys of a request by place. memory: holds them if the input has sequences.
 PredictRequest::Input ByPlace(const SparseInputConfig& config, const PredictRequest::Input& input,
-                              SparseColumn* memory) {
+                              data::SparseColumn* memory) {
   if (!config.sequences.any()) return input;
-  *memory = SparseColumn();
-  AppendPlaces(config.sequences, config.slot_num, input.offsets, input.keys, input.weights, memory);
+  *memory = data::SparseColumn();
+  data::AppendPlaces(config.sequences, config.slot_num, input.offsets, input.keys, input.weights,
+                     memory);
   return {memory->keys, memory->offsets, memory->weights};
 }
 
@@ -89,7 +90,7 @@ absl::Status Workspace::FillBatch(const PredictRequest& request, uint64_t* unsee
   places_.resize(request.inputs.size());
   std::vector<PredictRequest::Input> inputs;  // by place
   for (size_t i = 0; i < request.inputs.size(); ++i) {
-    HostSparseBatch& sparse = batch_.sparse[i];
+    data::HostSparseBatch& sparse = batch_.sparse[i];
     const PredictRequest::Input& input =
         inputs.emplace_back(ByPlace(config.data.sparse[i], request.inputs[i], &places_[i]));
     sparse.slot_num = config.data.sparse[i].places();
@@ -98,7 +99,7 @@ absl::Status Workspace::FillBatch(const PredictRequest& request, uint64_t* unsee
     std::iota(sparse.rows.begin(), sparse.rows.end(), Row{0});
     sparse.weights.assign(input.weights.begin(), input.weights.end());
     sparse.shares.clear();
-    if (!input.weights.empty()) sparse.shares = SharesOf(input.offsets, input.weights);
+    if (!input.weights.empty()) sparse.shares = data::SharesOf(input.offsets, input.weights);
   }
   for (size_t e = 0; e < tables_.size(); ++e) {
     const absl::Span<const Key> keys = inputs[config.embeddings[e].input].keys;

@@ -41,8 +41,8 @@ class Workspace {
   std::unique_ptr<Model> model_;
   std::vector<std::unique_ptr<PassTable>> tables_;
   std::vector<PassTable*> borrowed_;
-  HostBatch batch_;
-  std::vector<SparseColumn> places_;  // of inputs with sequences
+  data::HostBatch batch_;
+  std::vector<data::SparseColumn> places_;  // of inputs with sequences
   std::vector<float> predictions_;
 };
 

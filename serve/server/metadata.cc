@@ -12,12 +12,13 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-std::string ColumnsText(const Recipe& recipe) {
-  return absl::StrJoin(FeatureColumns(recipe), std::string(1, DelimiterOf(recipe.layout)));
+std::string ColumnsText(const data::Recipe& recipe) {
+  return absl::StrJoin(data::FeatureColumns(recipe),
+                       std::string(1, data::DelimiterOf(recipe.layout)));
 }
 
 // encoder: null: the model reads no text.
-std::vector<TensorSpec> InputsOf(const PredictorShape& shape, const OwnedEncoder* encoder) {
+std::vector<TensorSpec> InputsOf(const PredictorShape& shape, const data::OwnedEncoder* encoder) {
   std::vector<TensorSpec> inputs;
   if (shape.dense_dim > 0) {
     inputs.push_back({"dense", "FP32", {-1, static_cast<int64_t>(shape.dense_dim)}});
@@ -28,7 +29,7 @@ std::vector<TensorSpec> InputsOf(const PredictorShape& shape, const OwnedEncoder
     inputs.push_back({absl::StrCat(input.name, ".offsets"), "INT32", {-1}});
   }
   if (encoder == nullptr) return inputs;
-  const std::vector<std::string> columns = FeatureColumns(encoder->recipe());
+  const std::vector<std::string> columns = data::FeatureColumns(encoder->recipe());
   inputs.push_back({"text", "BYTES", {-1, static_cast<int64_t>(columns.size())}});
   inputs.back().columns = ColumnsText(encoder->recipe());
   for (TensorSpec& input : inputs) input.optional = true;
@@ -74,7 +75,7 @@ ServerMetadata DescribeServer(std::vector<std::string> extensions) {
 }
 
 ModelMetadata DescribeModel(const Predictor& predictor) {
-  const std::shared_ptr<const OwnedEncoder> encoder = predictor.encoder();
+  const std::shared_ptr<const data::OwnedEncoder> encoder = predictor.encoder();
   ModelMetadata model = {predictor.name(),
                          absl::StrCat(predictor.version().commit),
                          InputsOf(predictor.shape(), encoder.get()),
@@ -84,7 +85,7 @@ ModelMetadata DescribeModel(const Predictor& predictor) {
                       {"commit", model.version}};
   if (encoder == nullptr) return model;
   model.parameters.emplace_back("text_columns", ColumnsText(encoder->recipe()));
-  model.parameters.emplace_back("recipe", HashText(encoder->recipe()));
+  model.parameters.emplace_back("recipe", data::HashTextOf(encoder->recipe()));
   return model;
 }
 

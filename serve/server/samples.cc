@@ -28,7 +28,7 @@ absl::Status TooFew(const std::string& name, uint64_t have, const std::string& n
 // Decodes one request into a Samples.
 class SampleDecoder {
  public:
-  SampleDecoder(const PredictorShape& shape, size_t max_samples, const OwnedEncoder* encoder)
+  SampleDecoder(const PredictorShape& shape, size_t max_samples, const data::OwnedEncoder* encoder)
       : shape_(shape), max_samples_(max_samples), encoder_(encoder) {}
 
   absl::StatusOr<Samples> Decode(absl::Span<const InferTensor> inputs) {
@@ -113,8 +113,8 @@ class SampleDecoder {
     }
     CISTERN_ASSIGN_OR_RETURN(const std::vector<absl::string_view> texts, TextsOf(text));
     const bool lines = text.shape.size() == 1;
-    size_t columns = lines ? 1 : FeatureColumns(encoder_->recipe()).size();
-    const size_t whole_columns = lines ? 1 : WholeColumns(encoder_->recipe()).size();
+    size_t columns = lines ? 1 : data::FeatureColumns(encoder_->recipe()).size();
+    const size_t whole_columns = lines ? 1 : data::WholeColumns(encoder_->recipe()).size();
     if (text.shape.size() == 2 && text.shape[1] == static_cast<int64_t>(whole_columns)) {
       columns = whole_columns;
     }
@@ -129,13 +129,13 @@ class SampleDecoder {
     CISTERN_RETURN_IF_ERROR(SetSamples(texts.size() / columns));
     std::vector<uint32_t> slot_nums;
     for (const PredictorShape::Input& input : shape_.inputs) slot_nums.push_back(input.slot_num);
-    SampleBlock block;
+    data::SampleBlock block;
     CISTERN_RETURN_IF_ERROR(
-        AddContext(lines ? EncodeLines(*encoder_, texts, slot_nums, &block)
-                         : EncodeFields(*encoder_, texts, slot_nums, &block, columns),
+        AddContext(lines ? data::EncodeLines(*encoder_, texts, slot_nums, &block)
+                         : data::EncodeFields(*encoder_, texts, slot_nums, &block, columns),
                    "input 'text'"));
     samples_.dense_ = std::move(block.dense);
-    for (SparseColumn& column : block.sparse) {
+    for (data::SparseColumn& column : block.sparse) {
       samples_.keys_.push_back(std::move(column.keys));
       samples_.offsets_.push_back(std::move(column.offsets));
       samples_.weights_.push_back(std::move(column.weights));
@@ -296,7 +296,7 @@ class SampleDecoder {
 
   const PredictorShape& shape_;
   const size_t max_samples_;
-  const OwnedEncoder* const encoder_;
+  const data::OwnedEncoder* const encoder_;
   std::unordered_map<std::string, const InferTensor*> inputs_;  // not yet decoded
   bool huge_ctr_ = false;
   size_t sample_num_ = 0;
@@ -305,7 +305,7 @@ class SampleDecoder {
 
 absl::StatusOr<Samples> Samples::Decode(const PredictorShape& shape, size_t max_samples,
                                         absl::Span<const InferTensor> inputs,
-                                        const OwnedEncoder* encoder) {
+                                        const data::OwnedEncoder* encoder) {
   return SampleDecoder(shape, max_samples, encoder).Decode(inputs);
 }
 

@@ -43,7 +43,7 @@ class Samples {
   // encoder: of rows of text; null: the model has no recipe.
   static absl::StatusOr<Samples> Decode(const PredictorShape& shape, size_t max_samples,
                                         absl::Span<const InferTensor> inputs,
-                                        const OwnedEncoder* encoder = nullptr);
+                                        const data::OwnedEncoder* encoder = nullptr);
 
   Samples(Samples&&) = default;
   Samples& operator=(Samples&&) = default;

@@ -114,13 +114,13 @@ class ClockDevice {
 
 // What GpuKeys does on the host, and the time of what it does on the device. The distinct keys of a
 // pass are sorted in the first epoch and known in the others, which must cut the same passes.
-class ClockKeys : public KeyCollector {
+class ClockKeys : public data::KeyCollector {
  public:
   explicit ClockKeys(const Flags& flags)
       : key_s_(flags.slow * flags.key_ms / 1e3 * static_cast<double>(flags.batch) / kFullBatch),
         bus_(flags.pcie_gb_s * 1e9 / flags.slow) {}
 
-  absl::Status Add(const SampleBlock& samples) override {
+  absl::Status Add(const data::SampleBlock& samples) override {
     const std::vector<Key>& keys = samples.sparse[0].keys;
     pinned_.resize(std::max(pinned_.size(), keys.size()));
     std::copy(keys.begin(), keys.end(), pinned_.begin());
@@ -130,14 +130,14 @@ class ClockKeys : public KeyCollector {
   size_t size(size_t) const override { return 0; }  // the batches alone end a pass
   absl::Span<const Key> added(size_t) const override { return {}; }
   void Drop() override {}
-  HostBatch Take(SampleBlock&& samples) override {
+  data::HostBatch Take(data::SampleBlock&& samples) override {
     std::vector<Key> keys = std::move(samples.sparse[0].keys);
-    HostBatch batch = MakeHostBatch(std::move(samples));
+    data::HostBatch batch = data::MakeHostBatch(std::move(samples));
     batch.sparse[0].keys = std::move(keys);
-    ReturnSlack(&batch.sparse[0].keys);
+    data::ReturnSlack(&batch.sparse[0].keys);
     return batch;
   }
-  absl::Status Finish(Pass* pass) override {
+  absl::Status Finish(data::Pass* pass) override {
     if (place_ == known_.size()) known_.push_back(Distinct(*pass));
     const std::vector<uint64_t>& mixed = known_[place_];
     place_ = pass->ends_epoch ? 0 : place_ + 1;
@@ -145,7 +145,7 @@ class ClockKeys : public KeyCollector {
     std::vector<Key> keys(mixed.size());
 #pragma omp parallel for num_threads(LoopThreads())
     for (size_t i = 0; i < keys.size(); ++i) keys[i] = UnmixKey(mixed[i]);
-    pass->keys.push_back(PassKeys::Ordered(std::move(keys)));
+    pass->keys.push_back(data::PassKeys::Ordered(std::move(keys)));
     return absl::OkStatus();
   }
   bool wants_segments() const override {
@@ -153,9 +153,9 @@ class ClockKeys : public KeyCollector {
   }
 
  private:
-  static std::vector<uint64_t> Distinct(const Pass& pass) {
+  static std::vector<uint64_t> Distinct(const data::Pass& pass) {
     std::vector<uint64_t> mixed;
-    for (const HostBatch& batch : pass.batches) {
+    for (const data::HostBatch& batch : pass.batches) {
       for (const Key key : batch.sparse[0].keys) mixed.push_back(MixKey(key));
     }
     std::sort(mixed.begin(), mixed.end());
@@ -212,7 +212,7 @@ ModelConfig ConfigOf(const Flags& flags, uint64_t dim, const std::string& source
 // Writes one epoch: keys by a power law of exponent 1.05, as `cistern data generate` draws them.
 std::string WriteData(const Flags& flags, const ModelConfig& config, const std::string& folder) {
   LocalFileSystem files;
-  auto writer = CreateSampleSetWriter(files, folder, DataSetOf(config, "x"), 0);
+  auto writer = data::CreateSampleSetWriter(files, folder, DataSetOf(config, "x"), 0);
   Must(writer.status());
   std::mt19937_64 random(1);
   const std::vector<uint64_t> sizes = SlotSizes(flags.keys);
@@ -223,7 +223,7 @@ std::string WriteData(const Flags& flags, const ModelConfig& config, const std::
     const double x = std::pow(1 + u * (top - 1), 1 / kPower);
     return std::min<uint64_t>(keys - 1, static_cast<uint64_t>(x) - 1);
   };
-  SampleBlock block;
+  data::SampleBlock block;
   for (uint64_t b = 0; b < flags.batches * flags.passes; ++b) {
     block.Reset(1);
     for (uint64_t i = 0; i < flags.batch; ++i) {
@@ -241,9 +241,9 @@ std::string WriteData(const Flags& flags, const ModelConfig& config, const std::
   return folder + "/" + (*writer)->source();
 }
 
-std::unique_ptr<PassSource> OpenSource(const Flags& flags, const ModelConfig& config) {
-  const DataSetOptions data = DataSetOf(config, config.data.source);
-  PassOptions options;
+std::unique_ptr<data::PassSource> OpenSource(const Flags& flags, const ModelConfig& config) {
+  const data::DataSetOptions data = DataSetOf(config, config.data.source);
+  data::PassOptions options;
   options.shape = data.shape;
   options.batchsize = flags.batch;
   options.num_epochs = 1000;
@@ -252,22 +252,22 @@ std::unique_ptr<PassSource> OpenSource(const Flags& flags, const ModelConfig& co
   options.byte_budget = uint64_t{1} << 40;
   options.value_bytes = {1};
   // As many batches as wanted: a batch takes the same in each pass.
-  SampleBlock block;
+  data::SampleBlock block;
   block.Reset(1);
-  auto reader = OpenDataSet(data);
+  auto reader = data::OpenDataSet(data);
   Must(reader.status());
   Must((*reader)->Read(flags.batch, &block).status());
-  options.batch_budget = BatchBytes(block, /*segments=*/true) * flags.batches + 1;
-  return std::make_unique<PassSource>(
-      options, PassSource::OpenReader([data](uint32_t) { return OpenDataSet(data); }), PassCursor(),
-      std::make_unique<ClockKeys>(flags));
+  options.batch_budget = data::BatchBytes(block, /*segments=*/true) * flags.batches + 1;
+  return std::make_unique<data::PassSource>(
+      options, data::PassSource::OpenReader([data](uint32_t) { return data::OpenDataSet(data); }),
+      data::PassCursor(), std::make_unique<ClockKeys>(flags));
 }
 
 // The pinned places of BatchStage.
 class Places {
  public:
   // Packs a batch; returns its bytes.
-  size_t Pack(const HostBatch& batch) {
+  size_t Pack(const data::HostBatch& batch) {
     std::vector<char>& place = places_[next_++ % places_.size()];
     size_t at = 0;
     const auto add = [&](const auto& values) {
@@ -351,7 +351,7 @@ class Run {
     rows_ += static_cast<double>(rows);
     pulled_ += static_cast<double>(rows - carried);
 
-    const std::vector<HostBatch>& batches = ready->pass->batches;
+    const std::vector<data::HostBatch>& batches = ready->pass->batches;
     std::vector<Clock::time_point> copied;
     const auto begin_until = [&](size_t end) {
       while (copied.size() < std::min(end, batches.size())) {

@@ -51,13 +51,13 @@ v1::Schema BenchSchema() {
 }
 
 // The keys of pass `pass`: those of all passes first, from another one on in each pass.
-PassKeys KeysOf(size_t pass, double scale) {
+data::PassKeys KeysOf(size_t pass, double scale) {
   const auto hot = static_cast<uint64_t>(kInAllPasses * scale);
   const auto all = static_cast<uint64_t>(kPassKeys[pass] * scale);
-  KeyIndex keys;
+  data::KeyIndex keys;
   for (uint64_t i = 0; i < hot; ++i) keys.Add(KeyAt((i + pass * 7919) % hot));
   for (uint64_t i = hot; i < all; ++i) keys.Add(KeyAt((uint64_t{pass} + 1) << 40 | i));
-  return PassKeys(std::move(keys));
+  return data::PassKeys(std::move(keys));
 }
 
 // What the row of `key` holds after the pass that is number `turn`: in its first and last column.
@@ -67,7 +67,7 @@ float FirstOf(Key key, size_t turn) {
 
 // The rows of a pass: [rows, kDim].
 struct Rows {
-  PassKeys keys;
+  data::PassKeys keys;
   std::vector<float> values;
 };
 
@@ -119,7 +119,7 @@ class Bench {
     std::vector<Row> missing(n);
     for (size_t i = 0; i < n; ++i) missing[i] = static_cast<Row>(i);
     if (rows_ != nullptr) {
-      SharedRows shared = FindShared(now->keys, rows_->keys);
+      data::SharedRows shared = data::FindShared(now->keys, rows_->keys);
       missing = std::move(shared.missing);
       for (size_t i = 0; i < shared.here.size(); ++i) {
         std::memcpy(&now->values[shared.here[i] * kDim], &rows_->values[shared.there[i] * kDim],

@@ -81,18 +81,18 @@ void MeasurePulls(int rounds) {
 }
 
 void MeasureReads(const char* file_list, int dense, int slots, size_t batch, int rounds) {
-  DataSetOptions options;
+  data::DataSetOptions options;
   options.source = file_list;
-  options.check = NormCheck::kSum;
+  options.check = data::NormCheck::kSum;
   options.shape.label_dim = 1;
   options.shape.dense_dim = static_cast<uint32_t>(dense);
   options.shape.slot_nums = {static_cast<uint32_t>(slots)};
   options.shape.max_keys = {0};
   size_t samples = 0;
   const double seconds = MedianSeconds(rounds, [&] {
-    auto reader = OpenDataSet(options);
+    auto reader = data::OpenDataSet(options);
     CISTERN_CHECK(reader.ok());
-    SampleBlock block;
+    data::SampleBlock block;
     for (samples = 0;; samples += block.size) {
       block.Reset(1);
       while (block.size < batch) {

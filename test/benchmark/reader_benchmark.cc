@@ -61,8 +61,8 @@ uint64_t ReadPlain(const std::vector<std::string>& files) {
   return bytes;
 }
 
-uint64_t ReadAll(SampleReader& reader) {
-  SampleBlock block;
+uint64_t ReadAll(data::SampleReader& reader) {
+  data::SampleBlock block;
   uint64_t samples = 0;
   while (true) {
     block.Reset(1);
@@ -73,14 +73,14 @@ uint64_t ReadAll(SampleReader& reader) {
   }
 }
 
-uint64_t ReadSamples(const DataSetOptions& options) {
-  auto reader = OpenDataSet(options);
+uint64_t ReadSamples(const data::DataSetOptions& options) {
+  auto reader = data::OpenDataSet(options);
   Must(reader.status());
   return ReadAll(**reader);
 }
 
 // Reads the streams of the data on the threads of `pool`; returns the seconds.
-double ReadStreams(const DataStreams& streams, uint64_t expected, ThreadPool& pool) {
+double ReadStreams(const data::DataStreams& streams, uint64_t expected, ThreadPool& pool) {
   const Clock::time_point start = Clock::now();
   std::atomic<uint64_t> samples = 0;
   pool.ParallelFor(streams.size(), [&](size_t stream) {
@@ -98,9 +98,9 @@ struct StreamTimes {
   uint32_t streams = 0;
   double one = 0, two = 0;
 };
-StreamTimes MeasureStreams(const DataSetOptions& options, uint64_t samples) {
+StreamTimes MeasureStreams(const data::DataSetOptions& options, uint64_t samples) {
   constexpr size_t kStreams = 8, kRounds = 7;
-  const auto streams = DataStreams::Divide(options, kStreams);
+  const auto streams = data::DataStreams::Divide(options, kStreams);
   Must(streams.status());
   ThreadPool one(1), two(2);
   std::vector<double> ones, twos;
@@ -118,16 +118,16 @@ StreamTimes MeasureStreams(const DataSetOptions& options, uint64_t samples) {
 
 struct Form {
   const char* name;
-  DataFormat format;
-  NormCheck check;
+  data::DataFormat format;
+  data::NormCheck check;
 };
 
 void Measure(const Form& form, const std::string& folder, uint64_t samples) {
-  GenerateOptions options;
+  data::GenerateOptions options;
   options.out = folder + "/" + form.name;
   options.data.format = form.format;
   options.data.check = form.check;
-  options.data.wide_keys = form.format == DataFormat::kParquet;
+  options.data.wide_keys = form.format == data::DataFormat::kParquet;
   options.data.float_label_dense = true;
   options.data.shape.dense_dim = 13;
   options.data.shape.slot_nums = {kSlots};
@@ -135,9 +135,9 @@ void Measure(const Form& form, const std::string& folder, uint64_t samples) {
   options.data.slot_sizes.assign(kSlots, 1000000);
   options.train_samples = samples;
   options.test_samples = 1;
-  const auto made = Generate(options);
+  const auto made = data::Generate(options);
   Must(made.status());
-  DataSetOptions read = options.data;
+  data::DataSetOptions read = options.data;
   read.source = made->train_source;
   const std::filesystem::path source(made->train_source);
   const std::vector<std::string> files = DataFiles(
@@ -178,10 +178,10 @@ int Run(int argc, char** argv) {
   const std::string folder = argv[1];
   const uint64_t samples = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 2000000;
   std::filesystem::create_directories(folder);
-  const Form forms[] = {{"norm", DataFormat::kNorm, NormCheck::kNone},
-                        {"norm_checked", DataFormat::kNorm, NormCheck::kSum},
-                        {"raw", DataFormat::kRaw, NormCheck::kNone},
-                        {"parquet", DataFormat::kParquet, NormCheck::kNone}};
+  const Form forms[] = {{"norm", data::DataFormat::kNorm, data::NormCheck::kNone},
+                        {"norm_checked", data::DataFormat::kNorm, data::NormCheck::kSum},
+                        {"raw", data::DataFormat::kRaw, data::NormCheck::kNone},
+                        {"parquet", data::DataFormat::kParquet, data::NormCheck::kNone}};
   std::printf("{\"samples\": %llu", static_cast<unsigned long long>(samples));
   for (const Form& form : forms) Measure(form, folder, samples);
   std::printf("\n}\n");

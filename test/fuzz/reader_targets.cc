@@ -43,25 +43,25 @@ class MemoryFile {
 };
 
 // The shape of every target: one label, two dense features, inputs with 2 slots and 1 slot.
-DataSetOptions Options(DataFormat format) {
-  DataSetOptions options;
+data::DataSetOptions Options(data::DataFormat format) {
+  data::DataSetOptions options;
   options.format = format;
   options.shape = {1, 2, {2, 1}, {5, 0}};
-  if (!HoldsKeyLists(format)) options.slot_sizes = {10, 4, 7};
+  if (!data::HoldsKeyLists(format)) options.slot_sizes = {10, 4, 7};
   return options;
 }
 
 // Checks what every reader guarantees about its output.
-void CheckBlock(const DataSetOptions& options, const SampleBlock& block) {
-  const SampleShape& shape = options.shape;
+void CheckBlock(const data::DataSetOptions& options, const data::SampleBlock& block) {
+  const data::SampleShape& shape = options.shape;
   CISTERN_CHECK(block.label.size() == block.size * shape.label_dim);
   CISTERN_CHECK(block.dense.size() == block.size * shape.dense_dim);
   for (float x : block.label) CISTERN_CHECK(std::isfinite(x));
   for (float x : block.dense) CISTERN_CHECK(std::isfinite(x));
   Key limit = options.wide_keys ? kReservedKey64 : kReservedKey32;
-  if (!HoldsKeyLists(options.format)) limit = 10 + 4 + 7;
+  if (!data::HoldsKeyLists(options.format)) limit = 10 + 4 + 7;
   for (size_t i = 0; i < block.sparse.size(); ++i) {
-    const SparseColumn& column = block.sparse[i];
+    const data::SparseColumn& column = block.sparse[i];
     CISTERN_CHECK(column.offsets.size() == block.size * shape.slot_nums[i] + 1);
     CISTERN_CHECK(column.offsets.front() == 0 && column.offsets.back() == column.keys.size());
     for (size_t k = 1; k < column.offsets.size(); ++k) {
@@ -74,10 +74,10 @@ void CheckBlock(const DataSetOptions& options, const SampleBlock& block) {
   }
 }
 
-void ReadSamples(const DataSetOptions& options) {
-  const auto reader = OpenDataSet(options);
+void ReadSamples(const data::DataSetOptions& options) {
+  const auto reader = data::OpenDataSet(options);
   if (!reader.ok()) return;
-  SampleBlock block;
+  data::SampleBlock block;
   for (size_t got = 1; got > 0;) {
     block.Reset(options.shape.slot_nums.size());
     const absl::StatusOr<size_t> read = (*reader)->Read(3, &block);
@@ -93,8 +93,8 @@ void ReadSamples(const DataSetOptions& options) {
 void ReadNorm(absl::string_view bytes) {
   if (bytes.empty()) return;
   static MemoryFile file;
-  DataSetOptions options = Options(DataFormat::kNorm);
-  options.check = (bytes[0] & 1) != 0 ? NormCheck::kSum : NormCheck::kNone;
+  data::DataSetOptions options = Options(data::DataFormat::kNorm);
+  options.check = (bytes[0] & 1) != 0 ? data::NormCheck::kSum : data::NormCheck::kNone;
   options.wide_keys = (bytes[0] & 2) != 0;
   if ((bytes[0] & 4) != 0) options.shape.key_weights = {true, false};
   options.source = file.Hold(bytes.substr(1));
@@ -106,7 +106,7 @@ void ReadNorm(absl::string_view bytes) {
 void ReadRaw(absl::string_view bytes) {
   if (bytes.empty()) return;
   static MemoryFile file;
-  DataSetOptions options = Options(DataFormat::kRaw);
+  data::DataSetOptions options = Options(data::DataFormat::kRaw);
   options.float_label_dense = (bytes[0] & 1) != 0;
   if ((bytes[0] & 4) != 0) options.shape.key_weights = {true, false};
   options.source = file.Hold(bytes.substr(1));
@@ -115,7 +115,7 @@ void ReadRaw(absl::string_view bytes) {
 
 void ReadParquet(absl::string_view bytes) {
   static MemoryFile file;
-  DataSetOptions options = Options(DataFormat::kParquet);
+  data::DataSetOptions options = Options(data::DataFormat::kParquet);
   options.source = file.Hold(bytes);
   ReadSamples(options);
 }
@@ -125,16 +125,16 @@ void ReadParquet(absl::string_view bytes) {
 void ReadTar(absl::string_view bytes) {
   if (bytes.empty()) return;
   static MemoryFile file;
-  DataSetOptions options = Options(DataFormat::kTar);
+  data::DataSetOptions options = Options(data::DataFormat::kTar);
   options.wide_keys = (bytes[0] & 1) != 0;
   if ((bytes[0] & 2) != 0)
     options.columns = {{"label"}, {"I1", "I2"}, {"C1", "C2", "C3"}, {"I1", "C2"}};
   if ((bytes[0] & 4) != 0) options.shape.key_weights = {true, false};
   options.source = file.Hold(bytes.substr(1));
   ReadSamples(options);
-  const auto reader = OpenDataSet(options);
+  const auto reader = data::OpenDataSet(options);
   if (!reader.ok()) return;
-  SampleBlock block;
+  data::SampleBlock block;
   block.Reset(options.shape.slot_nums.size());
   const absl::StatusOr<uint64_t> skipped = (*reader)->Skip(1000, &block);
   if (skipped.ok()) CISTERN_CHECK(*skipped <= 1000);
@@ -142,10 +142,11 @@ void ReadTar(absl::string_view bytes) {
 
 // Reads the bytes as the _metadata.json of the file in test/golden/parquet/metadata.
 void ReadMetadata(absl::string_view bytes) {
-  static const ParquetOutline kFile = {
+  static const data::ParquetOutline kFile = {
       "part_0.parquet", {"C3", "id", "I2", "label", "C1", "I1", "C2"}, 10};
-  const SampleShape shape = Options(DataFormat::kParquet).shape;
-  const auto columns = ParquetColumnsOfMetadata("_metadata.json", std::string(bytes), kFile, shape);
+  const data::SampleShape shape = Options(data::DataFormat::kParquet).shape;
+  const auto columns =
+      data::ParquetColumnsOfMetadata("_metadata.json", std::string(bytes), kFile, shape);
   if (!columns.ok()) return;
   CISTERN_CHECK(columns->labels.size() == 1 && columns->dense.size() == 2);
   CISTERN_CHECK(columns->slots.size() == 3);
@@ -158,7 +159,7 @@ void ReadMetadata(absl::string_view bytes) {
 
 void ReadList(absl::string_view bytes) {
   static MemoryFile file;
-  const auto paths = ReadFileList(file.Hold(bytes));
+  const auto paths = data::ReadFileList(file.Hold(bytes));
   if (paths.ok()) CISTERN_CHECK(paths->size() <= bytes.size() + 1);
 }
 
@@ -166,17 +167,17 @@ void ReadList(absl::string_view bytes) {
 void ReadKeyset(absl::string_view bytes) {
   if (bytes.empty()) return;
   static MemoryFile file, data;
-  KeysetOptions options;
-  options.data = Options(DataFormat::kRaw);
+  data::KeysetOptions options;
+  options.data = Options(data::DataFormat::kRaw);
   options.data.source = data.Hold(std::string(24, '\0'));
   options.wide_keys = (bytes[0] & 1) != 0;
-  const auto summary = CheckKeyset(options, file.Hold(bytes.substr(1)));
+  const auto summary = data::CheckKeyset(options, file.Hold(bytes.substr(1)));
   if (summary.ok()) CISTERN_CHECK(summary->keys == 3 && summary->in_file >= 3);
 }
 
 // Rows of test/golden/arrow.
-std::unique_ptr<PayloadReader> MessageReader() {
-  Recipe recipe;
+std::unique_ptr<data::PayloadReader> MessageReader() {
+  data::Recipe recipe;
   recipe.layout.columns = {"id", "click", "price", "user", "tags", "item", "day"};
   recipe.labels = {{"click", std::nullopt, {}}};
   recipe.dense = {{.column = "price"}};
@@ -184,18 +185,18 @@ std::unique_ptr<PayloadReader> MessageReader() {
                   {.column = "tags", .separator = ';'},
                   {.column = "item"},
                   {.column = "day"}};
-  return *ReadRecipePayload(*OwnedEncoder::Open(recipe, ""), {4});
+  return *data::ReadRecipePayload(*data::OwnedEncoder::Open(recipe, ""), {4});
 }
 
 // Reads the bytes as a message of a topic: lines, JSON objects or an Arrow stream.
 void ReadMessage(absl::string_view bytes) {
-  static const std::unique_ptr<PayloadReader> reader = MessageReader();
-  DataSetOptions options;
+  static const std::unique_ptr<data::PayloadReader> reader = MessageReader();
+  data::DataSetOptions options;
   options.wide_keys = true;
   options.shape = {1, 1, {4}, {}};
   reader->Begin(bytes, "clicks/0: offset 17");
   constexpr int kRowsMost = 10000;  // small messages can hold many rows
-  SampleBlock block;
+  data::SampleBlock block;
   for (int row = 0; row < kRowsMost && !reader->at_end(); ++row) {
     block.Reset(1);
     const absl::StatusOr<size_t> read = reader->Read(1, &block);
@@ -217,7 +218,7 @@ const std::vector<FuzzTarget>& ReaderTargets() {
                                    {"file_list", ReadList},    {"keyset", ReadKeyset},
                                    {"metadata", ReadMetadata}, {"tar", ReadTar},
                                    {"message", ReadMessage}};
-    if (!ParquetLibrary().empty()) all.push_back({"parquet", ReadParquet});
+    if (!data::ParquetLibrary().empty()) all.push_back({"parquet", ReadParquet});
     return all;
   }();
   return targets;

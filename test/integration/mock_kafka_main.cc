@@ -131,7 +131,7 @@ int main(int argc, char** argv) {
     cistern::OwnKafka kafka(brokers);
     return cistern::Serve(kafka, brokers, argv + 2);
   }
-  cistern::MockKafka kafka;
+  cistern::data::MockKafka kafka;
   // The one that kafka_proxy.py knows.
   constexpr int16_t kMetadata = 3, kVersion = 2;
   rd_kafka_mock_set_apiversion(kafka.cluster(), kMetadata, kVersion, kVersion);

@@ -67,12 +67,12 @@ std::string DigestText(const FleetDigests& digests) {
 }
 
 absl::Status MakeTrainingFiles(const std::string& folder) {
-  SyntheticOptions options;
+  data::SyntheticOptions options;
   options.out = folder + "/samples";
   options.train_samples = 4000;
   options.test_samples = 1000;
   options.keys_per_slot = 200;
-  CISTERN_ASSIGN_OR_RETURN(const SyntheticSummary data, WriteSynthetic(options));
+  CISTERN_ASSIGN_OR_RETURN(const data::SyntheticSummary data, data::WriteSynthetic(options));
   app::DemoModelShape shape;
   shape.train = data.train_list;
   shape.test = data.test_list;

@@ -36,27 +36,28 @@ absl::StatusOr<std::vector<size_t>> ValueBytes(const ModelConfig& config) {
 }
 
 // A file that the user named and that is missing is a wrong argument, not bad data.
-absl::Status OfNamed(const DataSetOptions& data, const absl::Status& status) {
+absl::Status OfNamed(const data::DataSetOptions& data, const absl::Status& status) {
   if (!absl::IsNotFound(status)) return status;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "data '", data.source, "': ", status.message(),
-      IsRemote(data.source) ? ": correct the path" : "; paths count from the current folder"));
+  return absl::InvalidArgumentError(absl::StrCat("data '", data.source, "': ", status.message(),
+                                                 data::IsRemote(data.source)
+                                                     ? ": correct the path"
+                                                     : "; paths count from the current folder"));
 }
 
-absl::StatusOr<std::unique_ptr<SampleReader>> OpenNamed(const DataSetOptions& data) {
-  absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenDataSet(data);
+absl::StatusOr<std::unique_ptr<data::SampleReader>> OpenNamed(const data::DataSetOptions& data) {
+  absl::StatusOr<std::unique_ptr<data::SampleReader>> reader = data::OpenDataSet(data);
   if (!reader.ok()) return OfNamed(data, reader.status());
   return reader;
 }
 
 // Opens a stream of an epoch. buffer: samples of the shuffle buffer over all streams; 0: none.
-absl::StatusOr<std::unique_ptr<SampleReader>> OpenStream(const DataSetOptions& data,
-                                                         const DataStreams& streams,
-                                                         uint64_t buffer, uint32_t epoch,
-                                                         uint32_t stream) {
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SampleReader> reader, streams.Open(epoch, stream));
+absl::StatusOr<std::unique_ptr<data::SampleReader>> OpenStream(const data::DataSetOptions& data,
+                                                               const data::DataStreams& streams,
+                                                               uint64_t buffer, uint32_t epoch,
+                                                               uint32_t stream) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<data::SampleReader> reader, streams.Open(epoch, stream));
   if (buffer == 0) return reader;
-  return Shuffled(
+  return data::Shuffled(
       std::move(reader), data.shape.slot_nums.size(),
       {std::max<uint64_t>(1, buffer / streams.size()), data.shuffle_seed, epoch, stream});
 }
@@ -68,27 +69,25 @@ bool CountsOccurrences(const v1::TableSpec& spec) {
 
 // The device collector of the keys of a run's passes; null: the host collects them. A GPU collects
 // keys unless several workers count shows or sightings, which the host counts per occurrence.
-absl::StatusOr<std::unique_ptr<KeyCollector>> CollectorOf(const ModelConfig& config,
-                                                          DeviceContext& device,
-                                                          ProcessGroup* group) {
+absl::StatusOr<std::unique_ptr<data::KeyCollector>> CollectorOf(const ModelConfig& config,
+                                                                DeviceContext& device,
+                                                                ProcessGroup* group) {
   const size_t inputs = config.data.sparse.size();
-  if (device.kind() == DeviceKind::kCpu) return std::unique_ptr<KeyCollector>();
+  if (device.kind() == DeviceKind::kCpu) return std::unique_ptr<data::KeyCollector>();
   // Segments that a GPU builds do not say which key of an output an occurrence is.
-  if (!config.cistern.key_weights.empty()) return KeyCollector::OnHost(inputs);
+  if (!config.cistern.key_weights.empty()) return data::KeyCollector::OnHost(inputs);
   if (group == nullptr) return CollectKeysOn(device, inputs);
   for (const EmbeddingConfig& embedding : config.embeddings) {
-    if (CountsOccurrences(embedding.spec)) return std::unique_ptr<KeyCollector>();
+    if (CountsOccurrences(embedding.spec)) return std::unique_ptr<data::KeyCollector>();
   }
   return CollectSharedKeysOn(device, inputs);
 }
 
-absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
-                                                 const DataSetOptions& data,
-                                                 const PassMemory& memory, DeviceContext& device,
-                                                 ProcessGroup* group, PassOptions options,
-                                                 const PassCursor& start,
-                                                 PassSource::OpenStream open) {
-  std::vector<SequenceSlots> sequences;
+absl::StatusOr<std::unique_ptr<data::PassSource>> Open(
+    const ModelConfig& config, const data::DataSetOptions& data, const PassMemory& memory,
+    DeviceContext& device, ProcessGroup* group, data::PassOptions options,
+    const data::PassCursor& start, data::PassSource::OpenStream open) {
+  std::vector<data::SequenceSlots> sequences;
   options.shape = data.shape;
   for (size_t i = 0; i < config.data.sparse.size(); ++i) {
     sequences.push_back(config.data.sparse[i].sequences);
@@ -98,25 +97,26 @@ absl::StatusOr<std::unique_ptr<PassSource>> Open(const ModelConfig& config,
   options.device_bound = memory.device_bound;
   options.batch_budget = memory.batch_bytes;
   CISTERN_ASSIGN_OR_RETURN(options.value_bytes, ValueBytes(config));
-  std::unique_ptr<PassCoordinator> coordinator;
+  std::unique_ptr<data::PassCoordinator> coordinator;
   if (group != nullptr) {
     options.part = group->rank();
     options.parts = group->size();
     coordinator = CoordinatorOf(*group, options.value_bytes);
   }
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<KeyCollector> keys, CollectorOf(config, device, group));
-  return std::make_unique<PassSource>(
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<data::KeyCollector> keys,
+                           CollectorOf(config, device, group));
+  return std::make_unique<data::PassSource>(
       options,
       [open = std::move(open), sequences, slot_nums = data.shape.slot_nums](
-          uint32_t epoch, uint32_t stream) -> absl::StatusOr<std::unique_ptr<SampleReader>> {
-        CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<SampleReader> reader, open(epoch, stream));
-        return WithPlaces(std::move(reader), sequences, slot_nums);
+          uint32_t epoch, uint32_t stream) -> absl::StatusOr<std::unique_ptr<data::SampleReader>> {
+        CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<data::SampleReader> reader, open(epoch, stream));
+        return data::WithPlaces(std::move(reader), sequences, slot_nums);
       },
       start, std::move(keys), std::move(coordinator));
 }
 
-DataSetOptions TrainingDataOf(const ModelConfig& config, BadData* bad_data) {
-  DataSetOptions data = DataSetOf(config, config.data.source);
+data::DataSetOptions TrainingDataOf(const ModelConfig& config, data::BadData* bad_data) {
+  data::DataSetOptions data = DataSetOf(config, config.data.source);
   data.num_samples = config.data.num_samples;
   data.keysets = config.data.keysets;
   data.labels = LabelRuleOf(config);
@@ -126,17 +126,17 @@ DataSetOptions TrainingDataOf(const ModelConfig& config, BadData* bad_data) {
   return data;
 }
 
-FileCompletes CompletesOf(const StreamConfig& stream) {
-  return stream.complete == "age"      ? FileCompletes::kByAge
-         : stream.complete == "marker" ? FileCompletes::kByMarker
-                                       : FileCompletes::kByName;
+data::FileCompletes CompletesOf(const StreamConfig& stream) {
+  return stream.complete == "age"      ? data::FileCompletes::kByAge
+         : stream.complete == "marker" ? data::FileCompletes::kByMarker
+                                       : data::FileCompletes::kByName;
 }
 
-absl::StatusOr<std::unique_ptr<FeedSource>> OpenStreamSource(const ModelConfig& config,
-                                                             const DataSetOptions& data,
-                                                             FeedStatus* status) {
+absl::StatusOr<std::unique_ptr<data::FeedSource>> OpenStreamSource(const ModelConfig& config,
+                                                                   const data::DataSetOptions& data,
+                                                                   data::FeedStatus* status) {
   const StreamConfig& stream = *config.cistern.stream;
-  FeedSourceOptions options;
+  data::FeedSourceOptions options;
   options.source = stream.source;
   options.recipe = stream.recipe;
   options.data = data;
@@ -146,21 +146,21 @@ absl::StatusOr<std::unique_ptr<FeedSource>> OpenStreamSource(const ModelConfig& 
   options.properties = stream.properties;
   options.skips_lost = stream.skips_lost;
   options.status = status;
-  absl::StatusOr<std::unique_ptr<FeedSource>> source = OpenFeedSource(options);
+  absl::StatusOr<std::unique_ptr<data::FeedSource>> source = data::OpenFeedSource(options);
   if (!source.ok()) return AddContext(source.status(), "cistern.stream");
   return source;
 }
 
 // Makes the slices of a stream the epochs of `options`. start: is put into the order of its
 // partitions.
-absl::StatusOr<std::shared_ptr<Feed>> OpenFeed(const ModelConfig& config,
-                                               const DataSetOptions& data, const PassMemory& memory,
-                                               const ProcessGroup* group, const FeedCalls& calls,
-                                               PassOptions* options, DataPlace* start) {
+absl::StatusOr<std::shared_ptr<data::Feed>> OpenFeed(
+    const ModelConfig& config, const data::DataSetOptions& data, const PassMemory& memory,
+    const ProcessGroup* group, const FeedCalls& calls, data::PassOptions* options,
+    data::DataPlace* start) {
   const StreamConfig& stream = *config.cistern.stream;
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<FeedSource> source,
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<data::FeedSource> source,
                            OpenStreamSource(config, data, calls.status));
-  FeedOptions feed;
+  data::FeedOptions feed;
   feed.seconds = stream.seconds;
   feed.samples = stream.samples;
   // Beside its samples, a pass holds batches and rows.
@@ -172,17 +172,18 @@ absl::StatusOr<std::shared_ptr<Feed>> OpenFeed(const ModelConfig& config,
     feed.part = group->rank();
     feed.parts = group->size();
   }
-  CISTERN_ASSIGN_OR_RETURN(std::shared_ptr<Feed> opened,
-                           Feed::Create(feed, std::move(source), calls.stops, calls.status, start));
+  CISTERN_ASSIGN_OR_RETURN(
+      std::shared_ptr<data::Feed> opened,
+      data::Feed::Create(feed, std::move(source), calls.stops, calls.status, start));
   options->endless = opened;
   options->streams = opened->streams();
   options->first_samples = 0;
   return opened;
 }
 
-absl::Status ReadFirst(const DataSetOptions& data) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, OpenNamed(data));
-  SampleBlock block;
+absl::Status ReadFirst(const data::DataSetOptions& data) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<data::SampleReader> reader, OpenNamed(data));
+  data::SampleBlock block;
   block.Reset(data.shape.slot_nums.size());
   const absl::StatusOr<size_t> got = reader->Read(1, &block);  // opens a remote file
   if (!got.ok()) return OfNamed(data, got.status());
@@ -193,16 +194,16 @@ absl::Status ReadFirst(const DataSetOptions& data) {
 
 }  // namespace
 
-LabelRule LabelRuleOf(const ModelConfig& config) {
+data::LabelRule LabelRuleOf(const ModelConfig& config) {
   for (const LayerConfig& layer : config.layers) {
-    if (layer.type == "MultiCrossEntropyLoss") return LabelRule::kProbabilityOrNone;
+    if (layer.type == "MultiCrossEntropyLoss") return data::LabelRule::kProbabilityOrNone;
   }
-  return LabelRule::kProbability;
+  return data::LabelRule::kProbability;
 }
 
 absl::Status CheckTrainingData(const ModelConfig& config) {
-  BadData bad_data;
-  DataSetOptions data = TrainingDataOf(config, &bad_data);
+  data::BadData bad_data;
+  data::DataSetOptions data = TrainingDataOf(config, &bad_data);
   if (config.cistern.stream) {
     CISTERN_RETURN_IF_ERROR(OpenStreamSource(config, data, nullptr).status());
   } else {
@@ -217,9 +218,9 @@ absl::Status CheckTrainingData(const ModelConfig& config) {
 
 std::optional<uint64_t> SamplesOfEpoch(const ModelConfig& config) {
   if (config.cistern.stream) return std::nullopt;
-  DataSetOptions data = DataSetOf(config, config.data.source);
+  data::DataSetOptions data = DataSetOf(config, config.data.source);
   data.num_samples = config.data.num_samples;
-  const absl::StatusOr<std::unique_ptr<SampleReader>> reader = OpenDataSet(data);
+  const absl::StatusOr<std::unique_ptr<data::SampleReader>> reader = data::OpenDataSet(data);
   return reader.ok() ? (*reader)->Samples() : std::nullopt;
 }
 
@@ -228,9 +229,9 @@ std::string FewStreamsWarning(const ModelConfig& config, uint64_t workers) {
   if (wanted <= 1 || workers <= 1) return "";
   uint64_t has = wanted;  // if there are fewer files, they are divided
   if (config.cistern.skips_bad_data) {
-    BadData bad_data;
+    data::BadData bad_data;
     const auto streams =
-        DataStreams::Divide(TrainingDataOf(config, &bad_data), config.cistern.streams);
+        data::DataStreams::Divide(TrainingDataOf(config, &bad_data), config.cistern.streams);
     if (!streams.ok()) return "";
     has = streams->size();
   }
@@ -255,10 +256,11 @@ PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config) 
   return {device_bound ? most : wanted, device_bound, host};
 }
 
-absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(
+absl::StatusOr<std::unique_ptr<data::PassSource>> OpenTrainingData(
     const ModelConfig& config, const PassMemory& memory, DeviceContext& device, ProcessGroup* group,
-    const PassCursor& start, BadData* bad_data, ReadCounts* counts, const FeedCalls& feed) {
-  PassOptions options;
+    const data::PassCursor& start, data::BadData* bad_data, data::ReadCounts* counts,
+    const FeedCalls& feed) {
+  data::PassOptions options;
   options.batchsize = config.solver.batchsize;
   options.max_batches = config.solver.max_iter;
   options.num_epochs = config.solver.num_epochs;
@@ -269,35 +271,36 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(
   options.threads = std::min(CoreCount(), kMaxReadingThreads);
   // Samples that are left out are counted where they are read, so reading stays in step.
   options.read_ahead = !config.cistern.skips_bad_data;
-  DataSetOptions data = TrainingDataOf(config, bad_data);
+  data::DataSetOptions data = TrainingDataOf(config, bad_data);
   data.counts = counts;
   if (config.cistern.stream) {
-    PassCursor cursor = start;
-    CISTERN_ASSIGN_OR_RETURN(const std::shared_ptr<Feed> opened,
+    data::PassCursor cursor = start;
+    CISTERN_ASSIGN_OR_RETURN(const std::shared_ptr<data::Feed> opened,
                              OpenFeed(config, data, memory, group, feed, &options, &cursor.next));
     return Open(config, data, memory, device, group, options, cursor,
                 [opened](uint32_t, uint32_t stream) { return opened->Open(stream); });
   }
   const uint64_t buffer = config.cistern.shuffle_buffer;
-  absl::StatusOr<DataStreams> streams = DataStreams::Divide(data, config.cistern.streams);
+  absl::StatusOr<data::DataStreams> streams =
+      data::DataStreams::Divide(data, config.cistern.streams);
   if (!streams.ok()) return OfNamed(data, streams.status());
   options.streams = streams->size();
   return Open(
       config, data, memory, device, group, options, start,
       [data, buffer, streams = *std::move(streams)](
-          uint32_t epoch, uint32_t stream) -> absl::StatusOr<std::unique_ptr<SampleReader>> {
-        absl::StatusOr<std::unique_ptr<SampleReader>> reader =
+          uint32_t epoch, uint32_t stream) -> absl::StatusOr<std::unique_ptr<data::SampleReader>> {
+        absl::StatusOr<std::unique_ptr<data::SampleReader>> reader =
             OpenStream(data, streams, buffer, epoch, stream);
         if (!reader.ok()) return OfNamed(data, reader.status());
         return reader;
       });
 }
 
-absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
+absl::StatusOr<std::unique_ptr<data::PassSource>> OpenEvaluationData(
     const ModelConfig& config, const PassMemory& memory, DeviceContext& device, ProcessGroup* group,
-    LabelRule labels, const std::vector<std::string>& files, uint64_t max_batches,
-    const PassCursor& start, PassSource::OpenReader open) {
-  PassOptions options;
+    data::LabelRule labels, const std::vector<std::string>& files, uint64_t max_batches,
+    const data::PassCursor& start, data::PassSource::OpenReader open) {
+  data::PassOptions options;
   options.batchsize = config.solver.batchsize_eval;
   options.max_batches = max_batches;
   options.repeat = false;
@@ -310,7 +313,7 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
             ": layers[0].eval_source: missing; name the evaluation data there or in this call")),
         {"data"});
   }
-  DataSetOptions data = DataSetOf(config, source);
+  data::DataSetOptions data = DataSetOf(config, source);
   data.labels = labels;
   if (files.empty()) data.num_samples = config.data.eval_num_samples;
   return Open(config, data, memory, device, group, options, start,
@@ -319,9 +322,10 @@ absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
               });
 }
 
-absl::StatusOr<std::unique_ptr<Pass>> NextPass(PassSource& source, const ModelConfig& config,
-                                               ProcessGroup* group, PassUse use) {
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, source.Next());
+absl::StatusOr<std::unique_ptr<data::Pass>> NextPass(data::PassSource& source,
+                                                     const ModelConfig& config, ProcessGroup* group,
+                                                     PassUse use) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<data::Pass> pass, source.Next());
   if (pass == nullptr) return pass;
   if (config.cistern.sample_weights) {
     TakeWeights(pass.get());

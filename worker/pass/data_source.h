@@ -44,8 +44,8 @@ PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config);
 
 // Of training data that never ends (cistern.stream).
 struct FeedCalls {
-  std::function<bool()> stops;   // whether this worker wants the data to end; called often
-  FeedStatus* status = nullptr;  // outlives the source
+  std::function<bool()> stops;         // whether this worker wants the data to end; called often
+  data::FeedStatus* status = nullptr;  // outlives the source
 };
 
 // Opens the passes of the training data from `start`: limited by max_iter or num_epochs, shuffled
@@ -53,27 +53,28 @@ struct FeedCalls {
 // source, and collects the keys if it is a GPU. group: the workers that share each batch, outlives
 // the source; null: a single worker. bad_data: counts what cistern.on_bad_data leaves out, outlives
 // the source; null: a bad file is an error.
-absl::StatusOr<std::unique_ptr<PassSource>> OpenTrainingData(
+absl::StatusOr<std::unique_ptr<data::PassSource>> OpenTrainingData(
     const ModelConfig& config, const PassMemory& memory, DeviceContext& device, ProcessGroup* group,
-    const PassCursor& start = {}, BadData* bad_data = nullptr, ReadCounts* counts = nullptr,
-    const FeedCalls& feed = {});
+    const data::PassCursor& start = {}, data::BadData* bad_data = nullptr,
+    data::ReadCounts* counts = nullptr, const FeedCalls& feed = {});
 
 // The label values that the model's loss accepts.
-LabelRule LabelRuleOf(const ModelConfig& config);
+data::LabelRule LabelRuleOf(const ModelConfig& config);
 
 // Opens the passes of evaluation data, in file order, read once, without segments.
 // labels: the accepted values. files: file lists or data files, read in order. max_batches: 0 =
 // all. start: the end of an earlier pass of the same data, or its beginning. open: opens the
 // samples instead of `files`; null: the files.
-absl::StatusOr<std::unique_ptr<PassSource>> OpenEvaluationData(
+absl::StatusOr<std::unique_ptr<data::PassSource>> OpenEvaluationData(
     const ModelConfig& config, const PassMemory& memory, DeviceContext& device, ProcessGroup* group,
-    LabelRule labels, const std::vector<std::string>& files, uint64_t max_batches,
-    const PassCursor& start = {}, PassSource::OpenReader open = nullptr);
+    data::LabelRule labels, const std::vector<std::string>& files, uint64_t max_batches,
+    const data::PassCursor& start = {}, data::PassSource::OpenReader open = nullptr);
 
 // Returns the next pass of a source opened with `group`, its rows distributed among the workers;
 // null at the end. The weights of samples to train are scaled (sample_weights.h).
 enum class PassUse { kTrain, kEvaluate };
-absl::StatusOr<std::unique_ptr<Pass>> NextPass(PassSource& source, const ModelConfig& config,
-                                               ProcessGroup* group, PassUse use);
+absl::StatusOr<std::unique_ptr<data::Pass>> NextPass(data::PassSource& source,
+                                                     const ModelConfig& config, ProcessGroup* group,
+                                                     PassUse use);
 
 }  // namespace cistern

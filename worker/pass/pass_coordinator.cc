@@ -11,10 +11,10 @@ namespace {
 // A batch costs one exchange. An owner then holds at most the keys that it held before plus the
 // keys it receives now; while that bound fits, the number of duplicates does not matter. Only when
 // the pass may be full does a second exchange share the exact numbers.
-class GroupCoordinator : public PassCoordinator {
+class GroupCoordinator : public data::PassCoordinator {
  public:
   GroupCoordinator(ProcessGroup& group, const std::vector<size_t>& value_bytes) : group_(group) {
-    for (const size_t bytes : value_bytes) key_bytes_.push_back(bytes + kKeyBytes);
+    for (const size_t bytes : value_bytes) key_bytes_.push_back(bytes + data::kKeyBytes);
     Take();
   }
 
@@ -65,9 +65,9 @@ class GroupCoordinator : public PassCoordinator {
     }
   }
 
-  std::vector<OwnedKeys> Take() override {
-    std::vector<OwnedKeys> none(key_bytes_.size());
-    for (OwnedKeys& keys : none) keys.asked.resize(group_.size());
+  std::vector<data::OwnedKeys> Take() override {
+    std::vector<data::OwnedKeys> none(key_bytes_.size());
+    for (data::OwnedKeys& keys : none) keys.asked.resize(group_.size());
     return std::exchange(owned_, std::move(none));
   }
 
@@ -79,7 +79,7 @@ class GroupCoordinator : public PassCoordinator {
   };
   std::vector<Size> Sizes() const {
     std::vector<Size> sizes;
-    for (const OwnedKeys& owned : owned_) {
+    for (const data::OwnedKeys& owned : owned_) {
       Size& size = sizes.emplace_back(Size{owned.keys.size(), {}});
       for (const std::vector<Row>& rows : owned.asked) size.asked.push_back(rows.size());
     }
@@ -131,7 +131,7 @@ class GroupCoordinator : public PassCoordinator {
   // Adds the keys that worker r has sent.
   absl::Status Learn(size_t r, MessageReader* reader) {
     std::vector<Key> keys;
-    for (OwnedKeys& owned : owned_) {
+    for (data::OwnedKeys& owned : owned_) {
       keys.clear();
       CISTERN_RETURN_IF_ERROR(reader->TakeArray(&keys));
       std::vector<Row>& rows = owned.asked[r];
@@ -171,15 +171,15 @@ class GroupCoordinator : public PassCoordinator {
   }
 
   ProcessGroup& group_;
-  std::vector<size_t> key_bytes_;  // by input: a key and its value
-  std::vector<OwnedKeys> owned_;   // by input, of the current pass
-  std::vector<Size> before_;       // by input: the size before the last agreed batch
+  std::vector<size_t> key_bytes_;       // by input: a key and its value
+  std::vector<data::OwnedKeys> owned_;  // by input, of the current pass
+  std::vector<Size> before_;            // by input: the size before the last agreed batch
 };
 
 }  // namespace
 
-std::unique_ptr<PassCoordinator> CoordinatorOf(ProcessGroup& group,
-                                               const std::vector<size_t>& value_bytes) {
+std::unique_ptr<data::PassCoordinator> CoordinatorOf(ProcessGroup& group,
+                                                     const std::vector<size_t>& value_bytes) {
   return std::make_unique<GroupCoordinator>(group, value_bytes);
 }
 

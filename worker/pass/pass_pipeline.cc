@@ -14,7 +14,7 @@ absl::Status CarryOver(const ReadyPass& before, RowStage& stage, ReadyPass& now)
 
 PassPipeline::PassPipeline(const ModelConfig& config, ParameterClient& client,
                            DeviceContext& device, ProcessGroup* group,
-                           std::unique_ptr<PassSource> source, TraceFile* trace,
+                           std::unique_ptr<data::PassSource> source, TraceFile* trace,
                            std::optional<bool> reads_ahead)
     : config_(config),
       client_(client),
@@ -167,7 +167,7 @@ std::vector<std::vector<Row>> PassPipeline::FindMissing(uint64_t index, const Re
   if (before == nullptr) return missing;
   for (size_t e = 0; e < missing.size(); ++e) {
     const size_t input = config_.embeddings[e].input;
-    SharedRows shared = FindShared(now->pass->keys[input], before->pass->keys[input]);
+    data::SharedRows shared = data::FindShared(now->pass->keys[input], before->pass->keys[input]);
     missing[e] = std::move(shared.missing);
     now->carried[e] = {std::move(shared.there), std::move(shared.here)};
   }

@@ -31,7 +31,7 @@ namespace cistern {
 
 // A pass with its rows. After CarryOver the tables are complete.
 struct ReadyPass {
-  std::unique_ptr<Pass> pass;
+  std::unique_ptr<data::Pass> pass;
   std::vector<std::unique_ptr<PassTable>> tables;  // by embedding
   // The rows of keys that the previous pass also holds: in its table (from) and in this one (to).
   struct Carried {
@@ -56,8 +56,8 @@ class PassPipeline {
   // memory. Several workers read the same number of passes: one that stopped while the others read
   // on would leave them waiting for the group.
   PassPipeline(const ModelConfig& config, ParameterClient& client, DeviceContext& device,
-               ProcessGroup* group, std::unique_ptr<PassSource> source, TraceFile* trace = nullptr,
-               std::optional<bool> reads_ahead = std::nullopt);
+               ProcessGroup* group, std::unique_ptr<data::PassSource> source,
+               TraceFile* trace = nullptr, std::optional<bool> reads_ahead = std::nullopt);
   ~PassPipeline();
 
   // Waits for the next pass; null at the end of the data. The pass that follows it is prepared from
@@ -75,7 +75,7 @@ class PassPipeline {
  private:
   // A pass without its rows; null behind the last one.
   struct ReadPass {
-    std::unique_ptr<Pass> pass;
+    std::unique_ptr<data::Pass> pass;
     SteadyTime begin, end;
   };
   // The loops of the two threads.
@@ -104,7 +104,7 @@ class PassPipeline {
   DeviceContext& device_;
   ProcessGroup* const group_;
   const PassId first_pass_;  // the number of pass 0 of this pipeline
-  const std::unique_ptr<PassSource> source_;
+  const std::unique_ptr<data::PassSource> source_;
   TraceFile* const trace_;
   const bool reads_ahead_;
   RowStage stage_;  // used by the thread that pulls

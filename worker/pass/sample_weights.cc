@@ -10,9 +10,9 @@ namespace cistern {
 namespace {
 
 // By batch: the sum of the weights of this worker's samples.
-std::vector<double> SumsOf(const Pass& pass) {
+std::vector<double> SumsOf(const data::Pass& pass) {
   std::vector<double> sums;
-  for (const HostBatch& batch : pass.batches) {
+  for (const data::HostBatch& batch : pass.batches) {
     double& sum = sums.emplace_back(0);
     for (const float weight : batch.weight) sum += static_cast<double>(weight);
   }
@@ -34,17 +34,18 @@ absl::StatusOr<std::vector<double>> SumsOfAll(ProcessGroup& group, const std::ve
 
 }  // namespace
 
-void TakeWeights(Pass* pass) {
-  for (HostBatch& batch : pass->batches) batch.weight = TakeWeights(batch.size, &batch.label);
+void TakeWeights(data::Pass* pass) {
+  for (data::HostBatch& batch : pass->batches)
+    batch.weight = data::TakeWeights(batch.size, &batch.label);
 }
 
-absl::Status ScaleWeights(ProcessGroup* group, Pass* pass) {
+absl::Status ScaleWeights(ProcessGroup* group, data::Pass* pass) {
   std::vector<double> sums = SumsOf(*pass);
   if (group != nullptr) {
     CISTERN_ASSIGN_OR_RETURN(sums, SumsOfAll(*group, sums));
   }
   for (size_t b = 0; b < sums.size(); ++b) {
-    HostBatch& batch = pass->batches[b];
+    data::HostBatch& batch = pass->batches[b];
     const double all = static_cast<double>(batch.all);
     for (float& weight : batch.weight) {
       // In this order, a weight that equals all others becomes exactly 1, whatever it is.

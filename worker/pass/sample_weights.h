@@ -12,12 +12,12 @@
 namespace cistern {
 
 // Moves the last label of each sample to HostBatch::weight.
-void TakeWeights(Pass* pass);
+void TakeWeights(data::Pass* pass);
 
 // Multiplies the weights of each batch by one factor, so that their mean over the samples of all
 // workers is 1: the loss is then sum(w * l) / sum(w). Weights that are all equal become exactly 1;
 // those of a batch whose weights are all 0 stay 0. group: null for a single worker; its sums are
 // added by rank.
-absl::Status ScaleWeights(ProcessGroup* group, Pass* pass);
+absl::Status ScaleWeights(ProcessGroup* group, data::Pass* pass);
 
 }  // namespace cistern

@@ -14,20 +14,20 @@ namespace {
 // One input of a pass.
 class InputExchange {
  public:
-  InputExchange(ProcessGroup& group, const ExchangeOptions& options, size_t input, Pass* pass)
+  InputExchange(ProcessGroup& group, const ExchangeOptions& options, size_t input, data::Pass* pass)
       : group_(group), options_(options), input_(input), pass_(*pass) {}
 
   absl::Status Run() {
     // Clicks are counted from the segments, which a GPU makes only later.
     CISTERN_CHECK(!is_collected() || !counts());
     CISTERN_RETURN_IF_ERROR(FindOwners());
-    for (HostBatch& batch : pass_.batches) batch.exchanged.resize(batch.sparse.size());
+    for (data::HostBatch& batch : pass_.batches) batch.exchanged.resize(batch.sparse.size());
     CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> asked, group_.Exchange(AskForRows()));
     return Serve(asked);
   }
 
  private:
-  HostExchange& exchanged(HostBatch& batch) const { return batch.exchanged[input_]; }
+  data::HostExchange& exchanged(data::HostBatch& batch) const { return batch.exchanged[input_]; }
   bool counts() const { return options_.count_clicks[input_]; }
 
   // Whether a GPU has collected the keys. Then place k is that of the k-th key, by mixed key.
@@ -48,26 +48,28 @@ class InputExchange {
   // The messages to the owners: the rows that the batches take.
   std::vector<std::string> AskForRows();
   // Returns the places that a batch takes, ascending; renumbers its rows as indices into them.
-  std::vector<uint32_t> PlacesTaken(HostSparseBatch* sparse);
-  std::vector<uint32_t> Compact(HostSparseBatch* sparse);
-  void MakeSegments(HostSparseBatch* sparse);
+  std::vector<uint32_t> PlacesTaken(data::HostSparseBatch* sparse);
+  std::vector<uint32_t> Compact(data::HostSparseBatch* sparse);
+  void MakeSegments(data::HostSparseBatch* sparse);
   // Appends the counts of the rows [begin, end) of a batch.
-  void CountClicks(const HostBatch& batch, size_t begin, size_t end, std::string* message) const;
+  void CountClicks(const data::HostBatch& batch, size_t begin, size_t end,
+                   std::string* message) const;
   // Reads which rows of the batches the other workers request.
   absl::Status Serve(const std::vector<std::string>& asked);
-  absl::Status TakeRows(MessageReader* reader, HostExchange* out) const;
+  absl::Status TakeRows(MessageReader* reader, data::HostExchange* out) const;
   // occurrences: those of a row, in the format of CountClicks.
-  absl::Status CheckOccurrences(const HostBatch& batch, const std::vector<uint32_t>& occurrences,
+  absl::Status CheckOccurrences(const data::HostBatch& batch,
+                                const std::vector<uint32_t>& occurrences,
                                 const MessageReader& reader) const;
   // occurrences: by given row.
   static void SumOccurrences(const std::vector<std::vector<uint32_t>>& occurrences,
-                             HostExchange* out);
+                             data::HostExchange* out);
 
   ProcessGroup& group_;
   const ExchangeOptions& options_;
   const size_t input_;
-  Pass& pass_;
-  SegmentBuilder segments_;
+  data::Pass& pass_;
+  data::SegmentBuilder segments_;
   std::vector<uint32_t> place_ends_;  // by owner: one past the last place of its keys
   std::vector<Row> there_;            // by place: the row at the owner
   // For keys that the host has collected.
@@ -85,7 +87,7 @@ std::vector<std::vector<uint32_t>> InputExchange::KeysByOwner() const {
     }
   };
   if (is_collected()) {
-    const CollectedKeys& own = pass_.collected[input_];
+    const data::CollectedKeys& own = pass_.collected[input_];
     ask(own.keys, [&own](size_t k) { return own.places[k]; });
   } else {
     ask(pass_.keys[input_].keys(), [](size_t k) { return static_cast<uint32_t>(k); });
@@ -97,8 +99,8 @@ void InputExchange::KeepKeys() {
   const bool keep = options_.keep_keys[input_];
   if (keep == is_collected()) return;
   const absl::Span<const Key> keys = pass_.keys[input_].keys();
-  for (HostBatch& batch : pass_.batches) {
-    HostSparseBatch& sparse = batch.sparse[input_];
+  for (data::HostBatch& batch : pass_.batches) {
+    data::HostSparseBatch& sparse = batch.sparse[input_];
     sparse.keys = {};
     if (!keep) continue;
     for (const Row row : sparse.rows) sparse.keys.push_back(keys[row]);
@@ -109,7 +111,7 @@ absl::Status InputExchange::FindOwners() {
   const std::vector<std::vector<uint32_t>> asked = KeysByOwner();
   KeepKeys();
   if (is_collected()) pass_.collected[input_] = {};
-  OwnedKeys& owned = pass_.owned[input_];
+  data::OwnedKeys& owned = pass_.owned[input_];
   std::vector<std::string> answers(group_.size());
   for (size_t r = 0; r < answers.size(); ++r) PutNumbers<Row>(owned.asked[r], &answers[r]);
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> answered, group_.Exchange(answers));
@@ -125,7 +127,7 @@ absl::Status InputExchange::FindOwners() {
   } else {
     Order(rows, asked);
   }
-  pass_.keys[input_] = PassKeys(std::move(owned.keys));
+  pass_.keys[input_] = data::PassKeys(std::move(owned.keys));
   return absl::OkStatus();
 }
 
@@ -157,8 +159,8 @@ void InputExchange::Order(const std::vector<std::vector<Row>>& rows,
 std::vector<std::string> InputExchange::AskForRows() {
   std::vector<std::string> messages(group_.size());
   std::vector<Row> rows;
-  for (HostBatch& batch : pass_.batches) {
-    HostSparseBatch& sparse = batch.sparse[input_];
+  for (data::HostBatch& batch : pass_.batches) {
+    data::HostSparseBatch& sparse = batch.sparse[input_];
     const std::vector<uint32_t> taken = PlacesTaken(&sparse);
     if (options_.segments) MakeSegments(&sparse);
     size_t begin = 0;
@@ -179,11 +181,11 @@ std::vector<std::string> InputExchange::AskForRows() {
   return messages;
 }
 
-std::vector<uint32_t> InputExchange::PlacesTaken(HostSparseBatch* sparse) {
+std::vector<uint32_t> InputExchange::PlacesTaken(data::HostSparseBatch* sparse) {
   return is_collected() ? std::exchange(sparse->segment_rows, {}) : Compact(sparse);
 }
 
-std::vector<uint32_t> InputExchange::Compact(HostSparseBatch* sparse) {
+std::vector<uint32_t> InputExchange::Compact(data::HostSparseBatch* sparse) {
   ++batch_;
   std::vector<uint32_t> taken;
   for (Row& row : sparse->rows) {
@@ -196,7 +198,7 @@ std::vector<uint32_t> InputExchange::Compact(HostSparseBatch* sparse) {
   return taken;
 }
 
-void InputExchange::MakeSegments(HostSparseBatch* sparse) {
+void InputExchange::MakeSegments(data::HostSparseBatch* sparse) {
   if (is_collected()) {
     sparse->segments_there = true;
   } else {
@@ -205,9 +207,9 @@ void InputExchange::MakeSegments(HostSparseBatch* sparse) {
 }
 
 // Appends for each row: its number of occurrences in the batch, then slot and label of each.
-void InputExchange::CountClicks(const HostBatch& batch, size_t begin, size_t end,
+void InputExchange::CountClicks(const data::HostBatch& batch, size_t begin, size_t end,
                                 std::string* message) const {
-  const HostSparseBatch& sparse = batch.sparse[input_];
+  const data::HostSparseBatch& sparse = batch.sparse[input_];
   const size_t label_dim = batch.size == 0 ? 1 : batch.label.size() / batch.size;
   for (size_t i = begin; i < end; ++i) {
     const uint32_t first = sparse.segment_offsets[i], last = sparse.segment_offsets[i + 1];
@@ -221,7 +223,7 @@ void InputExchange::CountClicks(const HostBatch& batch, size_t begin, size_t end
   }
 }
 
-absl::Status InputExchange::TakeRows(MessageReader* reader, HostExchange* out) const {
+absl::Status InputExchange::TakeRows(MessageReader* reader, data::HostExchange* out) const {
   CISTERN_ASSIGN_OR_RETURN(const uint32_t count, reader->TakeNumber<uint32_t>());
   std::vector<Row>& rows = out->served.rows;
   CISTERN_RETURN_IF_ERROR(reader->Take(count, &rows));
@@ -236,8 +238,8 @@ absl::Status InputExchange::TakeRows(MessageReader* reader, HostExchange* out) c
 absl::Status InputExchange::Serve(const std::vector<std::string>& asked) {
   std::vector<MessageReader> readers;
   for (size_t r = 0; r < asked.size(); ++r) readers.emplace_back(asked[r], r);
-  for (HostBatch& batch : pass_.batches) {
-    HostExchange& out = exchanged(batch);
+  for (data::HostBatch& batch : pass_.batches) {
+    data::HostExchange& out = exchanged(batch);
     std::vector<std::vector<uint32_t>> occurrences;
     for (MessageReader& reader : readers) {
       CISTERN_RETURN_IF_ERROR(TakeRows(&reader, &out));
@@ -259,7 +261,7 @@ absl::Status InputExchange::Serve(const std::vector<std::string>& asked) {
   return absl::OkStatus();
 }
 
-absl::Status InputExchange::CheckOccurrences(const HostBatch& batch,
+absl::Status InputExchange::CheckOccurrences(const data::HostBatch& batch,
                                              const std::vector<uint32_t>& occurrences,
                                              const MessageReader& reader) const {
   if (occurrences.empty()) return reader.Wrong("asks for a row that its batch does not hold");
@@ -273,8 +275,8 @@ absl::Status InputExchange::CheckOccurrences(const HostBatch& batch,
 }
 
 void InputExchange::SumOccurrences(const std::vector<std::vector<uint32_t>>& occurrences,
-                                   HostExchange* out) {
-  const HostSparseBatch& served = out->served;
+                                   data::HostExchange* out) {
+  const data::HostSparseBatch& served = out->served;
   out->occurrence_offsets.push_back(0);
   for (size_t i = 0; i < served.segment_rows.size(); ++i) {
     for (uint32_t k = served.segment_offsets[i]; k < served.segment_offsets[i + 1]; ++k) {
@@ -287,7 +289,7 @@ void InputExchange::SumOccurrences(const std::vector<std::vector<uint32_t>>& occ
 
 }  // namespace
 
-absl::Status ExchangeRows(ProcessGroup& group, const ExchangeOptions& options, Pass* pass) {
+absl::Status ExchangeRows(ProcessGroup& group, const ExchangeOptions& options, data::Pass* pass) {
   for (size_t i = 0; i < pass->keys.size(); ++i) {
     CISTERN_RETURN_IF_ERROR(InputExchange(group, options, i, pass).Run());
   }

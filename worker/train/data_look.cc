@@ -44,34 +44,35 @@ struct SlotLook {
 
 // The first samples of a data set.
 struct Head {
-  SampleBlock block;
+  data::SampleBlock block;
   std::vector<float> weights;  // by sample, or empty
 };
 
-absl::StatusOr<Head> ReadHead(const DataSetOptions& data) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, OpenDataSet(data));
+absl::StatusOr<Head> ReadHead(const data::DataSetOptions& data) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<data::SampleReader> reader,
+                           data::OpenDataSet(data));
   Head head;
-  SampleBlock& block = head.block;
+  data::SampleBlock& block = head.block;
   block.Reset(data.shape.slot_nums.size());
   while (block.size < kSamplesLookedAt) {
     CISTERN_ASSIGN_OR_RETURN(const size_t got, reader->Read(kSamplesLookedAt - block.size, &block));
     if (got == 0) break;
   }
-  if (data.shape.weighted) head.weights = TakeWeights(block.size, &block.label);
+  if (data.shape.weighted) head.weights = data::TakeWeights(block.size, &block.label);
   return head;
 }
 
 // The labels of one sample are the first label's: a column that decides any other is not found.
-bool IsPositive(const SampleBlock& block, size_t label_dim, size_t sample) {
+bool IsPositive(const data::SampleBlock& block, size_t label_dim, size_t sample) {
   return block.label[sample * label_dim] > 0.5f;
 }
 
 std::vector<SlotLook> LookAtSlots(const ModelConfig& config, const ColumnNames& names,
-                                  const SampleBlock& block) {
+                                  const data::SampleBlock& block) {
   std::vector<SlotLook> looks;
   for (size_t input = 0; input < block.sparse.size(); ++input) {
     const uint32_t slots = config.data.sparse[input].slot_num;
-    const SparseColumn& column = block.sparse[input];
+    const data::SparseColumn& column = block.sparse[input];
     for (uint32_t slot = 0; slot < slots; ++slot) {
       SlotLook look;
       look.input = input;
@@ -121,10 +122,10 @@ struct Constants {
 };
 
 // Removes those that have another value in `block`.
-void RemoveVarying(const ModelConfig& config, const SampleBlock& head, const SampleBlock& block,
-                   Constants* constants) {
+void RemoveVarying(const ModelConfig& config, const data::SampleBlock& head,
+                   const data::SampleBlock& block, Constants* constants) {
   std::erase_if(constants->slots, [&](const SlotLook* look) {
-    const SparseColumn& column = block.sparse[look->input];
+    const data::SparseColumn& column = block.sparse[look->input];
     const uint32_t slots = config.data.sparse[look->input].slot_num;
     const Key only = look->keys.begin()->first;
     for (size_t i = 0; i < block.size; ++i) {
@@ -143,12 +144,13 @@ void RemoveVarying(const ModelConfig& config, const SampleBlock& head, const Sam
 }
 
 // Reads on, after the head of the data, as long as something is constant. Returns the samples read.
-absl::StatusOr<size_t> ReadOn(const ModelConfig& config, const DataSetOptions& data,
-                              const SampleBlock& head, Constants* constants) {
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<SampleReader> reader, OpenDataSet(data));
+absl::StatusOr<size_t> ReadOn(const ModelConfig& config, const data::DataSetOptions& data,
+                              const data::SampleBlock& head, Constants* constants) {
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<data::SampleReader> reader,
+                           data::OpenDataSet(data));
   size_t samples = 0;
   while (samples < kSamplesForConstants && !constants->empty()) {
-    SampleBlock block;
+    data::SampleBlock block;
     block.Reset(data.shape.slot_nums.size());
     CISTERN_ASSIGN_OR_RETURN(const size_t got, reader->Read(kSamplesLookedAt, &block));
     if (got == 0) break;
@@ -161,7 +163,7 @@ absl::StatusOr<size_t> ReadOn(const ModelConfig& config, const DataSetOptions& d
 class Looker {
  public:
   // data: of the training.
-  Looker(const ModelConfig& config, const ColumnNames& names, const DataSetOptions& data,
+  Looker(const ModelConfig& config, const ColumnNames& names, const data::DataSetOptions& data,
          const Head& train, const Head* eval)
       : config_(config),
         names_(names),
@@ -327,10 +329,10 @@ class Looker {
 
   const ModelConfig& config_;
   const ColumnNames& names_;
-  const DataSetOptions& data_;
-  const SampleBlock& train_;
+  const data::DataSetOptions& data_;
+  const data::SampleBlock& train_;
   const std::vector<float>& weights_;  // of train_, or empty
-  const SampleBlock* const eval_;
+  const data::SampleBlock* const eval_;
   uint64_t positives_ = 0;
   std::vector<SlotLook> slots_;
   Constants constants_;
@@ -338,11 +340,11 @@ class Looker {
 };
 
 absl::StatusOr<DataLook> LookAtSamples(const ModelConfig& config, const ColumnNames& names) {
-  DataSetOptions data = DataSetOf(config, config.data.source);
+  data::DataSetOptions data = DataSetOf(config, config.data.source);
   data.num_samples = config.data.num_samples;
   CISTERN_ASSIGN_OR_RETURN(const Head train, ReadHead(data));
   if (config.data.eval_source.empty()) return Looker(config, names, data, train, nullptr).Look();
-  DataSetOptions eval_data = DataSetOf(config, config.data.eval_source);
+  data::DataSetOptions eval_data = DataSetOf(config, config.data.eval_source);
   eval_data.num_samples = config.data.eval_num_samples;
   CISTERN_ASSIGN_OR_RETURN(const Head eval, ReadHead(eval_data));
   return Looker(config, names, data, train, &eval).Look();

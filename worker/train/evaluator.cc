@@ -17,9 +17,9 @@
 namespace cistern {
 namespace {
 
-MetricOptions MetricOptionsOf(const ModelConfig& config, LabelRule labels) {
+MetricOptions MetricOptionsOf(const ModelConfig& config, data::LabelRule labels) {
   MetricOptions options;
-  if (labels == LabelRule::kProbabilityOrNone) options.masked_below = kNoLabelBelow;
+  if (labels == data::LabelRule::kProbabilityOrNone) options.masked_below = data::kNoLabelBelow;
   options.label_dim = config.data.label_dim;
   options.label_names = config.data.label_names;
   for (const std::string& name : config.solver.eval_metrics) {
@@ -34,10 +34,11 @@ MetricOptions MetricOptionsOf(const ModelConfig& config, LabelRule labels) {
 using Groups = std::vector<std::optional<Key>>;
 
 // The group key of each sample; nullopt for an empty slot.
-absl::StatusOr<Groups> GroupsOf(const Pass& pass, const HostBatch& batch, const GroupSlot& group,
-                                const ModelConfig& config) {
-  const HostSparseBatch& sparse = batch.sparse[group.input];
-  const uint32_t place = PlacesOfSlot(config.data.sparse[group.input].sequences, group.slot).first;
+absl::StatusOr<Groups> GroupsOf(const data::Pass& pass, const data::HostBatch& batch,
+                                const GroupSlot& group, const ModelConfig& config) {
+  const data::HostSparseBatch& sparse = batch.sparse[group.input];
+  const uint32_t place =
+      data::PlacesOfSlot(config.data.sparse[group.input].sequences, group.slot).first;
   Groups groups(batch.size);
   for (size_t i = 0; i < batch.size; ++i) {
     const uint32_t* offset = &sparse.offsets[i * sparse.slot_num + place];
@@ -76,9 +77,10 @@ void Summarize(const MetricValues& values, EvalSummary* summary) {
   }
 }
 
-void AddDetails(const ScoredBatch& scored, LabelRule labels, ScoreCollector* details) {
+void AddDetails(const ScoredBatch& scored, data::LabelRule labels, ScoreCollector* details) {
   for (size_t i = 0; i < scored.labels.size(); ++i) {
-    if (labels == LabelRule::kProbabilityOrNone && scored.labels[i] < kNoLabelBelow) continue;
+    if (labels == data::LabelRule::kProbabilityOrNone && scored.labels[i] < data::kNoLabelBelow)
+      continue;
     const size_t sample = i / (scored.labels.size() / scored.samples);
     details->Add(scored.labels[i], scored.predictions[i], scored.margins[i],
                  scored.weights.empty() ? 1.0f : scored.weights[sample]);
@@ -98,8 +100,8 @@ std::shared_ptr<const ScoreDetail> DetailOf(const ScoreCollector& details,
 }  // namespace
 
 Evaluator::Evaluator(const ModelConfig& config, ParameterClient& client, Model& model,
-                     RowStage& stage, DeviceContext& device, ProcessGroup* group, LabelRule labels,
-                     std::vector<std::string> files, uint64_t max_batches)
+                     RowStage& stage, DeviceContext& device, ProcessGroup* group,
+                     data::LabelRule labels, std::vector<std::string> files, uint64_t max_batches)
     : config_(config),
       client_(client),
       model_(model),
@@ -111,7 +113,7 @@ Evaluator::Evaluator(const ModelConfig& config, ParameterClient& client, Model& 
       files_(std::move(files)),
       max_batches_(max_batches) {}
 
-absl::Status Evaluator::FillTables(const Pass& pass, const ReadyPass* live,
+absl::Status Evaluator::FillTables(const data::Pass& pass, const ReadyPass* live,
                                    std::vector<std::unique_ptr<PassTable>>& tables,
                                    EvalSummary* summary, std::vector<std::vector<bool>>* unseen) {
   unseen->assign(config_.embeddings.size(), {});
@@ -126,9 +128,9 @@ absl::Status Evaluator::FillTables(const Pass& pass, const ReadyPass* live,
     table.set_keys(keys);
     summary->keys += keys.size();
     (*unseen)[e].resize(keys.size());
-    const PassKeys none;
-    const SharedRows shared =
-        FindShared(pass.keys[input], live == nullptr ? none : live->pass->keys[input]);
+    const data::PassKeys none;
+    const data::SharedRows shared =
+        data::FindShared(pass.keys[input], live == nullptr ? none : live->pass->keys[input]);
     std::vector<Key> missing;
     for (const Row row : shared.missing) missing.push_back(keys[row]);
     if (live != nullptr) {
@@ -152,11 +154,11 @@ absl::Status Evaluator::FillTables(const Pass& pass, const ReadyPass* live,
   return absl::OkStatus();
 }
 
-void Evaluator::Keep(std::unique_ptr<Pass> pass, bool is_last) {
+void Evaluator::Keep(std::unique_ptr<data::Pass> pass, bool is_last) {
   uint64_t batches = 0;
-  for (const std::unique_ptr<Pass>& kept : kept_) batches += kept->batches.size();
-  const bool follows =
-      kept_.empty() ? pass->begin == PassCursor() : kept_.back()->end.next == pass->begin.next;
+  for (const std::unique_ptr<data::Pass>& kept : kept_) batches += kept->batches.size();
+  const bool follows = kept_.empty() ? pass->begin == data::PassCursor()
+                                     : kept_.back()->end.next == pass->begin.next;
   const bool is_all = is_last && kept_.empty();
   if (!follows || !(is_all || batches < config_.data.cache_eval_batches)) return;
   kept_.push_back(std::move(pass));
@@ -165,7 +167,7 @@ void Evaluator::Keep(std::unique_ptr<Pass> pass, bool is_last) {
 
 class Evaluator::Scores {
  public:
-  Scores(const ModelConfig& config, LabelRule labels, DeviceContext& device)
+  Scores(const ModelConfig& config, data::LabelRule labels, DeviceContext& device)
       : labels_(labels), metrics_(OptionsOf(config, labels, device)) {}
 
   absl::Status Add(const ScoredBatch& scored) {
@@ -187,7 +189,7 @@ class Evaluator::Scores {
   EvalSummary summary;
 
  private:
-  static MetricOptions OptionsOf(const ModelConfig& config, LabelRule labels,
+  static MetricOptions OptionsOf(const ModelConfig& config, data::LabelRule labels,
                                  DeviceContext& device) {
     MetricOptions options = MetricOptionsOf(config, labels);
     if (device.kind() == DeviceKind::kCuda) {
@@ -197,19 +199,19 @@ class Evaluator::Scores {
   }
 
   const SteadyTime start_ = std::chrono::steady_clock::now();
-  const LabelRule labels_;
+  const data::LabelRule labels_;
   MetricSet metrics_;
   ScoreCollector details_;
 };
 
-absl::Status Evaluator::Score(const Pass& pass, const std::vector<bool>* is_drawn,
+absl::Status Evaluator::Score(const data::Pass& pass, const std::vector<bool>* is_drawn,
                               absl::Span<PassTable* const> tables, bool has_groups,
                               const Visit& visit, const Inspect& inspect,
                               const std::vector<std::vector<bool>>* unseen, Scores* scores) {
   std::vector<float> logits;
   for (size_t i = 0; i < pass.batches.size(); ++i) {
     if (is_drawn != nullptr && !(*is_drawn)[i]) continue;
-    const HostBatch& batch = pass.batches[i];
+    const data::HostBatch& batch = pass.batches[i];
     ScoredBatch scored;
     CISTERN_RETURN_IF_ERROR(model_.Predict(batch, tables, &scored.predictions, &logits));
     if (visit) CISTERN_RETURN_IF_ERROR(visit(batch, scored.predictions));
@@ -233,7 +235,7 @@ absl::Status Evaluator::Score(const Pass& pass, const std::vector<bool>* is_draw
 absl::StatusOr<EvalSummary> Evaluator::ScorePass(const ReadyPass& ready, uint64_t most,
                                                  uint64_t draw) {
   std::vector<uint64_t> sizes;
-  for (const HostBatch& batch : ready.pass->batches) sizes.push_back(batch.all);
+  for (const data::HostBatch& batch : ready.pass->batches) sizes.push_back(batch.all);
   const std::vector<bool> is_drawn = DrawBatches(sizes, most, draw);
   std::vector<PassTable*> tables;
   for (const auto& table : ready.tables) tables.push_back(table.get());
@@ -247,7 +249,7 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
                                            const Inspect& inspect) {
   Scores scores(config_, labels_, device_);
   EvalSummary& summary = scores.summary;
-  const auto score = [&](const Pass& pass) -> absl::Status {
+  const auto score = [&](const data::Pass& pass) -> absl::Status {
     std::vector<std::unique_ptr<PassTable>> tables;
     std::vector<std::vector<bool>> unseen;
     CISTERN_RETURN_IF_ERROR(FillTables(pass, live, tables, &summary, &unseen));
@@ -257,17 +259,17 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
     return Score(pass, /*is_drawn=*/nullptr, borrowed, /*has_groups=*/true, visit, inspect, &unseen,
                  &scores);
   };
-  for (const std::unique_ptr<Pass>& pass : kept_) CISTERN_RETURN_IF_ERROR(score(*pass));
+  for (const std::unique_ptr<data::Pass>& pass : kept_) CISTERN_RETURN_IF_ERROR(score(*pass));
   if (!all_kept_) {
     CISTERN_ASSIGN_OR_RETURN(
-        std::unique_ptr<PassSource> source,
+        std::unique_ptr<data::PassSource> source,
         OpenEvaluationData(config_, memory_, device_, group_, labels_, files_, max_batches_,
-                           kept_.empty() ? PassCursor() : kept_.back()->end, open_));
+                           kept_.empty() ? data::PassCursor() : kept_.back()->end, open_));
     const auto next_pass = [&] { return NextPass(*source, config_, group_, PassUse::kEvaluate); };
-    CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, next_pass());
+    CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<data::Pass> pass, next_pass());
     while (pass != nullptr) {
       CISTERN_RETURN_IF_ERROR(score(*pass));
-      CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> next, next_pass());
+      CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<data::Pass> next, next_pass());
       Keep(std::move(pass), /*is_last=*/next == nullptr);
       pass = std::move(next);
     }

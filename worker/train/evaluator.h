@@ -28,21 +28,21 @@ class Evaluator {
   // device: the model's. stage, group (the workers of the model; null: a single worker): used by
   // the thread that calls Run. Borrowed objects must outlive this one.
   Evaluator(const ModelConfig& config, ParameterClient& client, Model& model, RowStage& stage,
-            DeviceContext& device, ProcessGroup* group, LabelRule labels,
+            DeviceContext& device, ProcessGroup* group, data::LabelRule labels,
             std::vector<std::string> files, uint64_t max_batches);
 
   // Reads the samples that `open` opens instead of files. Call it before Run.
-  void ReadFrom(PassSource::OpenReader open) { open_ = std::move(open); }
+  void ReadFrom(data::PassSource::OpenReader open) { open_ = std::move(open); }
 
   // Receives each batch and its predictions, [size, label_dim], in the order of the data; with
   // several workers, only this worker's part.
   using Visit =
-      std::function<absl::Status(const HostBatch&, const std::vector<float>& predictions)>;
+      std::function<absl::Status(const data::HostBatch&, const std::vector<float>& predictions)>;
 
   // A batch with everything needed to predict it again, changed or not.
   struct Inspected {
-    const Pass& pass;
-    const HostBatch& batch;
+    const data::Pass& pass;
+    const data::HostBatch& batch;
     absl::Span<PassTable* const> tables;           // by embedding
     const std::vector<std::vector<bool>>& unseen;  // [embedding][row]: the key reads zeros
     const std::vector<float>& predictions;
@@ -64,19 +64,19 @@ class Evaluator {
   class Scores;  // of the samples so far
   // Adds the samples of a pass, or of its batches that are drawn (null: all). tables: by embedding.
   // unseen: as in Inspected; null: nobody asks.
-  absl::Status Score(const Pass& pass, const std::vector<bool>* is_drawn,
+  absl::Status Score(const data::Pass& pass, const std::vector<bool>* is_drawn,
                      absl::Span<PassTable* const> tables, bool has_groups, const Visit& visit,
                      const Inspect& inspect, const std::vector<std::vector<bool>>* unseen,
                      Scores* scores);
   // Fills `tables` for `pass`. Adds to the counts of keys, and marks the keys in neither place in
   // `unseen`, [embedding][row].
-  absl::Status FillTables(const Pass& pass, const ReadyPass* live,
+  absl::Status FillTables(const data::Pass& pass, const ReadyPass* live,
                           std::vector<std::unique_ptr<PassTable>>& tables, EvalSummary* summary,
                           std::vector<std::vector<bool>>* unseen);
 
   // Keeps `pass` if it directly follows the kept passes and cache_eval_data asks for more batches,
   // or if it holds all of the data.
-  void Keep(std::unique_ptr<Pass> pass, bool is_last);
+  void Keep(std::unique_ptr<data::Pass> pass, bool is_last);
 
   const ModelConfig& config_;
   ParameterClient& client_;
@@ -85,11 +85,11 @@ class Evaluator {
   DeviceContext& device_;
   ProcessGroup* const group_;
   const PassMemory memory_;
-  const LabelRule labels_;
+  const data::LabelRule labels_;
   const std::vector<std::string> files_;
   const uint64_t max_batches_;
-  PassSource::OpenReader open_;              // null: files_
-  std::vector<std::unique_ptr<Pass>> kept_;  // the first passes of the data
+  data::PassSource::OpenReader open_;              // null: files_
+  std::vector<std::unique_ptr<data::Pass>> kept_;  // the first passes of the data
   bool all_kept_ = false;
 };
 

@@ -64,7 +64,7 @@ struct Progress : Score {
   std::optional<IdleTimes> idle_seconds;  // pass: the same in seconds; not in metrics.jsonl
   std::optional<BusyTime> busy;           // pass, final: over the time of `idle`
   uint64_t skipped_steps = 0;             // since the start of the run (cistern.not_finite)
-  BadData::Counts skipped_data;           // files left out by this process (cistern.on_bad_data)
+  data::BadData::Counts skipped_data;     // files left out by this process (cistern.on_bad_data)
   std::vector<uint64_t> decoded_bytes;    // final: of samples, by worker, in this job
   std::optional<uint64_t> pass;           // committed pass
   double seconds = 0;                     // since the start of the run
@@ -147,7 +147,7 @@ struct TrainSummary : RunFigures {
   BusyTime busy;                         // of the time since then
   std::string model_dir;                 // empty: not saved
   std::optional<uint64_t> resumed_from;  // iterations completed before this job
-  BadData::Counts skipped_data;          // files left out by this process, by cause
+  data::BadData::Counts skipped_data;    // files left out by this process, by cause
   std::vector<uint64_t> decoded_bytes;   // of samples, by worker, in this job
   uint64_t skipped_steps = 0;            // steps whose loss or gradient was not finite
   uint64_t kept_rows = 0;                // as in Progress, of all passes since the last loss
@@ -209,7 +209,7 @@ absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& 
 
 // Predicts samples that are not in files of the model's format, in order. open: opens them; called
 // once.
-using OpenSamples = std::function<absl::StatusOr<std::unique_ptr<SampleReader>>()>;
+using OpenSamples = std::function<absl::StatusOr<std::unique_ptr<data::SampleReader>>()>;
 absl::StatusOr<EvalSummary> PredictSamples(const ModelConfig& config, ParameterClient& client,
                                            const OpenSamples& open, const OnPredictions& visit,
                                            const JobOptions& options);

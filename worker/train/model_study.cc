@@ -19,12 +19,12 @@ absl::StatusOr<ModelStudy> StudyModel(const ModelConfig& config, ParameterClient
   DeviceContext device;  // batches of a GPU hold no rows to permute
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, ServedModel(config, client, device));
   RowStage stage(device);
-  const LabelRule labels = LabelRuleOf(config);
+  const data::LabelRule labels = LabelRuleOf(config);
   const uint64_t batches =
       (samples + config.solver.batchsize_eval - 1) / config.solver.batchsize_eval;
   Evaluator evaluator(config, client, *model, stage, device, nullptr, labels, files, batches);
   StudyCollector collector(config, labels,
-                           [&](const HostBatch& batch, absl::Span<PassTable* const> tables,
+                           [&](const data::HostBatch& batch, absl::Span<PassTable* const> tables,
                                std::vector<float>* predictions) {
                              return model->Predict(batch, tables, predictions, nullptr);
                            });

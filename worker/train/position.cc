@@ -173,7 +173,7 @@ absl::Status CheckRanges(const Position& position) {
     return absl::DataLossError(absl::StrCat("it is at step ", position.iterations, " after ",
                                             position.steps_before, "; the limit is ", kMaxSteps));
   }
-  const PassCursor& cursor = position.cursor;
+  const data::PassCursor& cursor = position.cursor;
   if (cursor.pass_batches > 0 && cursor.batches_done >= cursor.pass_batches) {
     return absl::DataLossError(absl::StrCat("it is at batch ", cursor.batches_done,
                                             " of a pass of ", cursor.pass_batches, " batches"));

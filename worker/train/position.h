@@ -78,7 +78,7 @@ struct Position : RunFigures {
   // Optimizer steps of earlier runs on the same rows. steps() continues from them (Adam's bias
   // correction, the learning rate's schedule, dropout); iterations start at 0.
   uint64_t steps_before = 0;
-  PassCursor cursor;
+  data::PassCursor cursor;
   // The pass was the last of an epoch. The work at the end of an epoch follows the commit, and is
   // repeated after a resume.
   bool epoch_ended = false;

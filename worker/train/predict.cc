@@ -44,13 +44,14 @@ absl::StatusOr<EvalSummary> PredictFrom(const ModelConfig& config, ParameterClie
   RowStage stage(*device);
   // The labels of data to predict may be unknown.
   Evaluator evaluator(config, client, *model, stage, *device, nullptr,
-                      LabelRule::kProbabilityOrNone, files,
+                      data::LabelRule::kProbabilityOrNone, files,
                       /*max_batches=*/0);
   if (open != nullptr) evaluator.ReadFrom([&open](uint32_t) { return open(); });
   if (ready != nullptr) CISTERN_RETURN_IF_ERROR(ready());
-  return evaluator.Run(nullptr, [&](const HostBatch& batch, const std::vector<float>& predictions) {
-    return visit(batch.label, predictions);
-  });
+  return evaluator.Run(nullptr,
+                       [&](const data::HostBatch& batch, const std::vector<float>& predictions) {
+                         return visit(batch.label, predictions);
+                       });
 }
 
 }  // namespace
@@ -87,7 +88,7 @@ OnPredictions WriteLinesTo(const std::unique_ptr<NewFile>& file, size_t label_di
              absl::Span<const float> predictions) mutable -> absl::Status {
     if (file != nullptr) {
       text.clear();
-      AppendPredictionLines(labels, predictions, label_dim, &text);
+      data::AppendPredictionLines(labels, predictions, label_dim, &text);
       CISTERN_RETURN_IF_ERROR(file->Append(text));
     }
     return visit ? visit(labels, predictions) : absl::OkStatus();

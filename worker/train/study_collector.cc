@@ -43,11 +43,11 @@ absl::Span<const Key> KeysAt(const std::vector<uint32_t>& offsets, const std::ve
 
 }  // namespace
 
-HostBatch PermuteSlot(const HostBatch& batch, size_t input, const SlotPlaces& slot,
-                      const std::vector<uint32_t>& order) {
-  HostBatch permuted = batch;
-  const HostSparseBatch& from = batch.sparse[input];
-  HostSparseBatch& to = permuted.sparse[input];
+data::HostBatch PermuteSlot(const data::HostBatch& batch, size_t input,
+                            const data::SlotPlaces& slot, const std::vector<uint32_t>& order) {
+  data::HostBatch permuted = batch;
+  const data::HostSparseBatch& from = batch.sparse[input];
+  data::HostSparseBatch& to = permuted.sparse[input];
   to.rows.clear();
   to.weights.clear();
   to.shares.clear();
@@ -69,30 +69,30 @@ HostBatch PermuteSlot(const HostBatch& batch, size_t input, const SlotPlaces& sl
   return permuted;
 }
 
-HostBatch PermuteColumn(const HostBatch& batch, size_t column, size_t columns,
-                        const std::vector<uint32_t>& order) {
-  HostBatch permuted = batch;
+data::HostBatch PermuteColumn(const data::HostBatch& batch, size_t column, size_t columns,
+                              const std::vector<uint32_t>& order) {
+  data::HostBatch permuted = batch;
   for (size_t i = 0; i < batch.size; ++i) {
     permuted.dense[i * columns + column] = batch.dense[order[i] * columns + column];
   }
   return permuted;
 }
 
-StudyCollector::StudyCollector(const ModelConfig& config, LabelRule labels, Predict predict)
+StudyCollector::StudyCollector(const ModelConfig& config, data::LabelRule labels, Predict predict)
     : config_(config), labels_(labels), predict_(std::move(predict)) {
   for (size_t input = 0; input < config.data.sparse.size(); ++input) {
     for (uint32_t slot = 0; slot < config.data.sparse[input].slot_num; ++slot) {
       slots_.emplace_back();
       slots_.back().input = input;
       slots_.back().slot = slot;
-      slots_.back().places = PlacesOfSlot(config.data.sparse[input].sequences, slot);
+      slots_.back().places = data::PlacesOfSlot(config.data.sparse[input].sequences, slot);
     }
   }
   columns_.resize(config.data.dense_dim);
 }
 
 absl::Status StudyCollector::Add(const Evaluator::Inspected& seen) {
-  const HostBatch& batch = seen.batch;
+  const data::HostBatch& batch = seen.batch;
   AddScores(batch, seen.predictions, &base_);
   label_.insert(label_.end(), batch.label.begin(), batch.label.end());
   prediction_.insert(prediction_.end(), seen.predictions.begin(), seen.predictions.end());
@@ -101,7 +101,8 @@ absl::Status StudyCollector::Add(const Evaluator::Inspected& seen) {
   for (size_t s = 0; s < slots_.size(); ++s) {
     Slot& slot = slots_[s];
     AddKeys(seen, &slot);
-    const HostBatch permuted = PermuteSlot(batch, slot.input, slot.places, OrderOf(batch.size, s));
+    const data::HostBatch permuted =
+        PermuteSlot(batch, slot.input, slot.places, OrderOf(batch.size, s));
     CISTERN_RETURN_IF_ERROR(predict_(permuted, seen.tables, &predictions));
     AddScores(batch, predictions, &slot.permuted);
   }
@@ -110,7 +111,7 @@ absl::Status StudyCollector::Add(const Evaluator::Inspected& seen) {
     for (size_t i = 0; i < batch.size; ++i) {
       column.values.push_back(batch.dense[i * columns_.size() + c]);
     }
-    const HostBatch permuted =
+    const data::HostBatch permuted =
         PermuteColumn(batch, c, columns_.size(), OrderOf(batch.size, slots_.size() + c));
     CISTERN_RETURN_IF_ERROR(predict_(permuted, seen.tables, &predictions));
     AddScores(batch, predictions, &column.permuted);
@@ -121,10 +122,10 @@ absl::Status StudyCollector::Add(const Evaluator::Inspected& seen) {
 }
 
 bool StudyCollector::IsLabel(float label) const {
-  return labels_ != LabelRule::kProbabilityOrNone || label >= kNoLabelBelow;
+  return labels_ != data::LabelRule::kProbabilityOrNone || label >= data::kNoLabelBelow;
 }
 
-void StudyCollector::AddScores(const HostBatch& batch, const std::vector<float>& predictions,
+void StudyCollector::AddScores(const data::HostBatch& batch, const std::vector<float>& predictions,
                                Scores* scores) const {
   for (size_t i = 0; i < predictions.size(); ++i) {
     if (!IsLabel(batch.label[i])) continue;
@@ -135,7 +136,7 @@ void StudyCollector::AddScores(const HostBatch& batch, const std::vector<float>&
 }
 
 void StudyCollector::AddKeys(const Evaluator::Inspected& seen, Slot* slot) const {
-  const HostSparseBatch& sparse = seen.batch.sparse[slot->input];
+  const data::HostSparseBatch& sparse = seen.batch.sparse[slot->input];
   const absl::Span<const Key> keys = seen.pass.keys[slot->input].keys();
   const std::vector<bool>* unseen = nullptr;  // of the first embedding that reads the input
   for (size_t e = config_.embeddings.size(); e-- > 0;) {

@@ -16,19 +16,19 @@
 namespace cistern {
 
 // Copies `batch` with the contents of one slot permuted: sample i gets those of sample order[i].
-HostBatch PermuteSlot(const HostBatch& batch, size_t input, const SlotPlaces& slot,
-                      const std::vector<uint32_t>& order);
+data::HostBatch PermuteSlot(const data::HostBatch& batch, size_t input,
+                            const data::SlotPlaces& slot, const std::vector<uint32_t>& order);
 // The same for a dense column of `columns`.
-HostBatch PermuteColumn(const HostBatch& batch, size_t column, size_t columns,
-                        const std::vector<uint32_t>& order);
+data::HostBatch PermuteColumn(const data::HostBatch& batch, size_t column, size_t columns,
+                              const std::vector<uint32_t>& order);
 
 // Threads: one at a time.
 class StudyCollector {
  public:
   // Predicts a batch; the second argument receives [size, label_dim] predictions.
-  using Predict = std::function<absl::Status(const HostBatch&, absl::Span<PassTable* const>,
+  using Predict = std::function<absl::Status(const data::HostBatch&, absl::Span<PassTable* const>,
                                              std::vector<float>*)>;
-  StudyCollector(const ModelConfig& config, LabelRule labels, Predict predict);
+  StudyCollector(const ModelConfig& config, data::LabelRule labels, Predict predict);
 
   // Adds a batch: predicts it once for every slot and column.
   absl::Status Add(const Evaluator::Inspected& batch);
@@ -42,7 +42,7 @@ class StudyCollector {
   struct Slot {
     size_t input = 0;
     uint32_t slot = 0;
-    SlotPlaces places;
+    data::SlotPlaces places;
     std::vector<uint32_t> offsets = {0};  // [samples + 1], into keys
     std::vector<Key> keys;
     absl::flat_hash_set<Key> distinct, unseen;
@@ -53,7 +53,7 @@ class StudyCollector {
     std::vector<float> values;
     Scores permuted;
   };
-  void AddScores(const HostBatch& batch, const std::vector<float>& predictions,
+  void AddScores(const data::HostBatch& batch, const std::vector<float>& predictions,
                  Scores* scores) const;
   void AddKeys(const Evaluator::Inspected& batch, Slot* slot) const;
   std::vector<uint32_t> OrderOf(size_t size, uint64_t column);
@@ -68,7 +68,7 @@ class StudyCollector {
   std::vector<ValueCalibration> WorstOf(const Slot& slot) const;
 
   const ModelConfig& config_;
-  const LabelRule labels_;
+  const data::LabelRule labels_;
   const Predict predict_;
   std::vector<Slot> slots_;
   std::vector<Column> columns_;

@@ -55,7 +55,7 @@ class TrainFigures {
   std::optional<double> learning_rate_ ABSL_GUARDED_BY(mutex_), epoch_ ABSL_GUARDED_BY(mutex_);
   uint64_t losses_ ABSL_GUARDED_BY(mutex_) = 0, recoveries_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t warnings_ ABSL_GUARDED_BY(mutex_) = 0, skipped_steps_ ABSL_GUARDED_BY(mutex_) = 0;
-  BadData::Counts skipped_data_ ABSL_GUARDED_BY(mutex_);
+  data::BadData::Counts skipped_data_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace cistern

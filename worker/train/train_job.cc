@@ -261,7 +261,7 @@ absl::StatusOr<bool> TrainJob::LeaveStream(const Position& position, Position* n
   next->left_streams = position.left_streams;
   const auto before = position.config.find(kStreamValue);
   if (before != position.config.end()) {
-    const PassCursor& cursor = position.cursor;
+    const data::PassCursor& cursor = position.cursor;
     if (cursor.pass_batches > 0 || cursor.next.sample > 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("the last run stopped inside a pass of its stream ", before->second,

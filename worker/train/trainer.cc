@@ -162,7 +162,7 @@ absl::Status Trainer::TrainPasses() {
   if (Stopping() || LimitReached()) return absl::OkStatus();
   ProcessGroup* stagers = group_ == nullptr ? nullptr : group_->stagers.get();
   CISTERN_ASSIGN_OR_RETURN(
-      std::unique_ptr<PassSource> source,
+      std::unique_ptr<data::PassSource> source,
       OpenTrainingData(config_, pass_memory_, device_, stagers, at_.cursor, &bad_data_,
                        &read_counts_, {[this] { return IsStopped(); }, &feed_status_}));
   pipeline_ = std::make_unique<PassPipeline>(config_, client_, device_, stagers, std::move(source),
@@ -236,10 +236,10 @@ absl::StatusOr<std::shared_ptr<ReadyPass>> Trainer::NextPass(const ReadyPass* be
 absl::StatusOr<size_t> Trainer::TrainPass(ReadyPass& ready) {
   std::vector<PassTable*> tables;
   for (const auto& table : ready.tables) tables.push_back(table.get());
-  const std::vector<HostBatch>& batches = ready.pass->batches;
+  const std::vector<data::HostBatch>& batches = ready.pass->batches;
   size_t launched = 0, trained = 0;
   while (launched < batches.size() && !Stopping() && !LimitReached()) {
-    std::vector<const HostBatch*> next;
+    std::vector<const data::HostBatch*> next;
     for (size_t k = launched + 1; k < batches.size() && next.size() < Model::kBatchesAhead; ++k) {
       next.push_back(&batches[k]);
     }
@@ -406,7 +406,7 @@ Progress Trainer::PassLine() {
     progress.calibration_ratio = at_.pass_score->calibration_ratio;
   }
   if (config_.cistern.stream) {
-    const FeedLag lag = feed_status_.lag();
+    const data::FeedLag lag = feed_status_.lag();
     progress.behind_messages = lag.messages;
     progress.behind_seconds = lag.seconds;
   }

@@ -95,7 +95,7 @@ class Trainer {
   // counts as idle.
   absl::Status FinishCommit();
   // Whether the run needs the commit of a pass before it can go on.
-  bool NeedsCommit(const Position& next, const Pass& pass) const;
+  bool NeedsCommit(const Position& next, const data::Pass& pass) const;
   // The number of distinct keys of a pass, over all workers.
   absl::StatusOr<uint64_t> RowsOf(const ReadyPass& ready);
   // Whether a signal asks any worker to stop; all workers check at the same iterations.
@@ -142,11 +142,11 @@ class Trainer {
   std::string ModelDir() const { return options_.out_dir + "/model"; }
 
   std::atomic<bool> stops_feed_{false};  // the data is not needed any more
-  FeedStatus feed_status_;               // of cistern.stream
-  BadData bad_data_;                     // what the source of pipeline_ leaves out
-  ReadCounts read_counts_;               // of that source
+  data::FeedStatus feed_status_;         // of cistern.stream
+  data::BadData bad_data_;               // what the source of pipeline_ leaves out
+  data::ReadCounts read_counts_;         // of that source
   // Once training has ended: of all workers.
-  std::optional<BadData::Counts> skipped_data_;
+  std::optional<data::BadData::Counts> skipped_data_;
   std::vector<uint64_t> decoded_bytes_;
   const ModelConfig& config_;
   ParameterClient& client_;

@@ -95,7 +95,7 @@ absl::Status Trainer::StartCommit(std::shared_ptr<ReadyPass> ready, const Positi
   }
   pass.options = {durable ? FormatPosition(position) : "", durable, model_->clock()};
   // Only the rows and keys are needed from here on.
-  std::vector<HostBatch> batches = std::exchange(ready->pass->batches, {});
+  std::vector<data::HostBatch> batches = std::exchange(ready->pass->batches, {});
   if (ready->pass->blocks != nullptr) ready->pass->blocks->Release(std::move(batches));
   pass.rows = std::move(ready);
   kept_rows_ = 0;
@@ -154,7 +154,7 @@ absl::Status Trainer::FinishCommit() {
 }
 
 // Such a pass is durable. Others are durable as cistern.commit_every says.
-bool Trainer::NeedsCommit(const Position& next, const Pass& pass) const {
+bool Trainer::NeedsCommit(const Position& next, const data::Pass& pass) const {
   const uint64_t snapshot = config_.solver.snapshot;
   return Stopping() || LimitReached() || pass.is_last ||
          (next.epoch_ended && config_.cistern.eval_every_epoch) ||

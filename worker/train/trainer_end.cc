@@ -37,11 +37,11 @@ absl::Status Trainer::GatherCounts() {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said,
                            trainers()->Gather(own.json().dump()));
   decoded_bytes_.clear();
-  BadData::Counts sums;
+  data::BadData::Counts sums;
   for (size_t r = 0; r < said.size(); ++r) {
     const auto json = nlohmann::ordered_json::parse(said[r], nullptr, /*allow_exceptions=*/false);
     uint64_t bytes = 0;
-    BadData::Counts counts;
+    data::BadData::Counts counts;
     FieldReader fields(json, "");
     fields.Value("decoded_bytes", bytes);
     fields.Value("skipped_data", counts);

@@ -25,11 +25,11 @@ class ConvertsData : public TextFixture {
 TEST_F(ConvertsData, InPartsThatShareNoRow) {
   ConvertDataOptions options = Options(Write("a", 1000), "train");
   options.part = DataPart::kTrain;
-  const absl::StatusOr<ConvertSummary> train = ConvertData(options, {});
+  const absl::StatusOr<data::ConvertSummary> train = ConvertData(options, {});
   ASSERT_TRUE(train.ok()) << train.status();
   options.part = DataPart::kTest;
   options.out = In("test");
-  const absl::StatusOr<ConvertSummary> test = ConvertData(options, {});
+  const absl::StatusOr<data::ConvertSummary> test = ConvertData(options, {});
   ASSERT_TRUE(test.ok()) << test.status();
   EXPECT_EQ(train->samples + test->samples, 1000u);
   EXPECT_EQ(train->positives + test->positives, 250u);
@@ -51,7 +51,7 @@ TEST_F(ConvertsData, AndNotesWhatIsOdd) {
   ConvertDataOptions options = Options(WriteText("zero.csv", rows), "zero");
   options.weight = "price";
   options.dense = {};
-  const absl::StatusOr<ConvertSummary> zero = ConvertData(options, calls);
+  const absl::StatusOr<data::ConvertSummary> zero = ConvertData(options, calls);
   ASSERT_TRUE(zero.ok()) << zero.status();
   EXPECT_THAT(notes, ElementsAre(HasSubstr("holds text that is not UTF-8"),
                                  HasSubstr("all 150 labels are 0")));
@@ -65,7 +65,7 @@ TEST_F(ConvertsData, ByARecipeThatStandsAlone) {
   options.input = {Write("b", 200, "w")};
   options.out = In("b");
   options.recipe = In("a");
-  const absl::StatusOr<ConvertSummary> by_recipe = ConvertData(options, {});
+  const absl::StatusOr<data::ConvertSummary> by_recipe = ConvertData(options, {});
   ASSERT_TRUE(by_recipe.ok()) << by_recipe.status();
   EXPECT_EQ(by_recipe->shape.dense_dim, 1u);
   EXPECT_EQ(OptionBesideRecipe(options), "");

@@ -50,7 +50,7 @@ TEST_F(CriteoDays, MayBeCrossed) {
   ASSERT_TRUE(norm.ok()) << norm.status();
   EXPECT_EQ(norm->crosses, 2u);
   EXPECT_EQ(norm->wide_slots, 1u);
-  options_.format = DataFormat::kParquet;
+  options_.format = data::DataFormat::kParquet;
   options_.out = folder_ / "parquet";
   const absl::StatusOr<CriteoData> parquet = PrepareCriteoData(options_, {});
   ASSERT_TRUE(parquet.ok()) << parquet.status();

@@ -25,10 +25,10 @@ class ModelsData : public TextFixture {
 TEST_F(ModelsData, IsInspectedInTheShapeOfTheModel) {
   InspectDataOptions options;
   options.model = model_;
-  const absl::StatusOr<NormSummary> train = InspectData(options);
+  const absl::StatusOr<data::NormSummary> train = InspectData(options);
   ASSERT_TRUE(train.ok()) << train.status();
   options.source = In("out/data/test/file_list.txt");
-  const absl::StatusOr<NormSummary> test = InspectData(options);
+  const absl::StatusOr<data::NormSummary> test = InspectData(options);
   ASSERT_TRUE(test.ok()) << test.status();
   EXPECT_EQ(train->samples + test->samples, 600u);
   EXPECT_EQ(train->shape.label_dim, 1u);

@@ -57,7 +57,7 @@ TEST_F(MoreDataTest, NamesTheColumnsOfAFileWithoutHeader) {
 }
 
 TEST_F(MoreDataTest, WarnsOfValuesAndNumbersUnlikeThoseOfBefore) {
-  ConvertOptions evaluation;
+  data::ConvertOptions evaluation;
   evaluation.input = {In("a.csv")};
   evaluation.recipe = In("run");
   evaluation.out = In("run/data/test");

@@ -31,7 +31,7 @@ TEST_F(PackedData, IsCountedAndDescribed) {
   JobCalls calls;
   Amount last;
   calls.amount = [&](const Amount& amount) { last = amount; };
-  const absl::StatusOr<PackSummary> summary = PackData(options_, calls);
+  const absl::StatusOr<data::PackSummary> summary = PackData(options_, calls);
   ASSERT_TRUE(summary.ok()) << summary.status();
   const nlohmann::ordered_json json = JsonOf(*summary);
   EXPECT_EQ(json["samples"], kRows);

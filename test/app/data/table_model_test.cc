@@ -22,9 +22,9 @@ class TableModels : public TextFixture {
     return nlohmann::json::parse(file);
   }
   uint64_t Samples(const std::string& part) const {
-    InspectOptions options;
+    data::InspectOptions options;
     options.source = absl::StrCat(In("out"), "/data/", part, "/file_list.txt");
-    const absl::StatusOr<NormSummary> summary = InspectNorm(options);
+    const absl::StatusOr<data::NormSummary> summary = data::InspectNorm(options);
     EXPECT_TRUE(summary.ok()) << summary.status();
     return summary.ok() ? summary->samples : 0;
   }

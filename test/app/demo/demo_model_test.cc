@@ -25,7 +25,7 @@ TEST(DemoModel, MatchesTheShapeOfItsData) {
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->data.source, "train.txt");
   EXPECT_EQ(config->data.eval_source, "test.txt");
-  EXPECT_EQ(config->data.check, NormCheck::kSum);
+  EXPECT_EQ(config->data.check, data::NormCheck::kSum);
   EXPECT_EQ(config->data.dense_dim, 3u);
   EXPECT_EQ(config->data.sparse.at(0).slot_num, 5u);
   EXPECT_EQ(config->data.sparse.at(0).max_feature_num, 7u);

@@ -11,7 +11,7 @@ namespace {
 
 // The file of a table of two rows.
 std::string Written(const std::string& name, size_t label_dim) {
-  Scratch scratch;
+  data::Scratch scratch;
   LocalFileSystem files;
   auto table = PredictionTable::Create(files, scratch.Path(name), {"id", "a,b"}, label_dim);
   EXPECT_TRUE(table.ok()) << table.status();
@@ -24,7 +24,7 @@ std::string Written(const std::string& name, size_t label_dim) {
 }
 
 TEST(PredictionTable, RefusesFormatsThatAreNotWritten) {
-  Scratch scratch;
+  data::Scratch scratch;
   LocalFileSystem files;
   for (const char* const name : {"p.json", "p.jsonl", "p.XLSX", "p.csv.zip", "p.csv.zst"}) {
     const auto table = PredictionTable::Create(files, scratch.Path(name), {}, 1);
@@ -49,7 +49,7 @@ TEST(PredictionTable, KeepsTsvRowsWhole) {
 }
 
 TEST(PredictionTable, AKeptColumnCanBeNamedPrediction) {
-  Scratch scratch;
+  data::Scratch scratch;
   LocalFileSystem files;
   auto table = PredictionTable::Create(files, scratch.Path("p.csv"), {"prediction"}, 1);
   ASSERT_TRUE(table.ok() && (*table)->Close().ok());

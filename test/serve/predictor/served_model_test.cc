@@ -155,7 +155,7 @@ TEST_F(ServedModel, PredictsWhatTheTrainingModelPredicts) {
                            return absl::OkStatus();
                          })
                   .ok());
-  HostBatch batch;
+  data::HostBatch batch;
   batch.size = batch.all = samples.size;
   batch.label.assign(samples.size, 0);
   batch.dense = samples.dense;

@@ -81,14 +81,14 @@ TEST(Samples, ReadHugeCtrInputsSampleBySample) {
 }
 
 // Reads rows "x,a,y,b,c" of raw keys: two dense features, three slots, as FakePredictor's shape.
-std::shared_ptr<const OwnedEncoder> TextEncoder() {
-  Recipe recipe;
+std::shared_ptr<const data::OwnedEncoder> TextEncoder() {
+  data::Recipe recipe;
   recipe.layout.columns = {"click", "x", "a", "y", "b", "c"};
   recipe.labels = {{"click", {}, {}}};
   recipe.dense = {{"x"}, {"y"}};
   recipe.slots = {{"a", false, '|'}, {"b", false, '|'}, {"c", false, '|'}};
-  recipe.keys = KeyMode::kRaw;
-  return *OwnedEncoder::Open(recipe, "");
+  recipe.keys = data::KeyMode::kRaw;
+  return *data::OwnedEncoder::Open(recipe, "");
 }
 
 InferTensor TextTensor(const std::vector<std::string>& texts, std::vector<int64_t> shape) {

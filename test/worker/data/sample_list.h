@@ -10,7 +10,7 @@
 
 #include "worker/data/source/pass_source.h"
 
-namespace cistern {
+namespace cistern::data {
 
 inline const std::vector<uint32_t> kSlots = {3, 1};
 
@@ -125,4 +125,4 @@ inline std::vector<std::vector<Sample>> BatchesOf(const std::vector<Pass>& passe
   return batches;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace cistern {
+namespace cistern::data {
 
 // A temporary folder; the destructor removes it.
 class Scratch {
@@ -76,4 +76,4 @@ inline std::string NormRecordBytes(bool sum, const std::string& payload) {
          static_cast<char>(static_cast<unsigned char>(total % 256));
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

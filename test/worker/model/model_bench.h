@@ -20,7 +20,7 @@
 namespace cistern {
 
 // Fills the segments of `batch` from its rows.
-inline void MakeSegments(HostSparseBatch* batch) {
+inline void MakeSegments(data::HostSparseBatch* batch) {
   std::map<Row, std::vector<uint32_t>> occurrences;
   for (size_t o = 0; o + 1 < batch->offsets.size(); ++o) {
     for (size_t k = batch->offsets[o]; k < batch->offsets[o + 1]; ++k) {
@@ -36,11 +36,11 @@ inline void MakeSegments(HostSparseBatch* batch) {
 }
 
 // Makes `size` random samples of the shape of `data`. A slot holds 0 to max_nnz of the `rows` rows.
-inline HostBatch MakeHostBatch(const DataConfig& data, size_t size, size_t rows, size_t max_nnz,
-                               uint32_t seed, bool masked = false) {
+inline data::HostBatch MakeHostBatch(const DataConfig& data, size_t size, size_t rows,
+                                     size_t max_nnz, uint32_t seed, bool masked = false) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> uniform(-1, 1);
-  HostBatch batch;
+  data::HostBatch batch;
   batch.size = size;
   for (size_t i = 0; i < size * data.label_dim; ++i) {
     batch.label.push_back(static_cast<float>(random() % 2));
@@ -49,7 +49,7 @@ inline HostBatch MakeHostBatch(const DataConfig& data, size_t size, size_t rows,
   }
   for (size_t i = 0; i < size * data.dense_dim; ++i) batch.dense.push_back(uniform(random));
   for (const SparseInputConfig& input : data.sparse) {
-    HostSparseBatch& sparse = batch.sparse.emplace_back();
+    data::HostSparseBatch& sparse = batch.sparse.emplace_back();
     sparse.slot_num = input.slot_num;
     sparse.offsets = {0};
     for (size_t o = 0; o < size * input.slot_num; ++o) {
@@ -130,16 +130,16 @@ struct ModelBench {
     EXPECT_TRUE(status.ok()) << status;
   }
 
-  HostBatch batch(size_t size, uint32_t seed, size_t max_nnz = 3) const {
+  data::HostBatch batch(size_t size, uint32_t seed, size_t max_nnz = 3) const {
     const bool masked = config.layers.back().type == "MultiCrossEntropyLoss";
     return MakeHostBatch(config.data, size, keys.size(), max_nnz, seed, masked);
   }
-  StepResult Train(const HostBatch& batch, uint64_t step) {
+  StepResult Train(const data::HostBatch& batch, uint64_t step) {
     absl::StatusOr<StepResult> result = model->Train(batch, pointers, step, 1.0);
     EXPECT_TRUE(result.ok()) << result.status();
     return result.ok() ? *result : StepResult();
   }
-  std::vector<float> Predict(const HostBatch& batch, std::vector<float>* logits = nullptr) {
+  std::vector<float> Predict(const data::HostBatch& batch, std::vector<float>* logits = nullptr) {
     std::vector<float> predictions;
     const absl::Status status = model->Predict(batch, pointers, &predictions, logits);
     EXPECT_TRUE(status.ok()) << status;

@@ -58,16 +58,16 @@ struct Flags {
 };
 
 // Makes a batch with one row per slot, whose rank r follows a density proportional to 1 / r^1.05.
-HostBatch RandomBatch(const Flags& flags, uint32_t seed) {
+data::HostBatch RandomBatch(const Flags& flags, uint32_t seed) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> draw(0, 1);
-  HostBatch batch;
+  data::HostBatch batch;
   batch.size = flags.batch;
   for (size_t i = 0; i < flags.batch; ++i) batch.label.push_back(random() % 4 == 0 ? 1.0f : 0.0f);
   for (size_t i = 0; i < flags.batch * kDenseColumns; ++i) {
     batch.dense.push_back(static_cast<float>(draw(random)));
   }
-  HostSparseBatch& in = batch.sparse.emplace_back();
+  data::HostSparseBatch& in = batch.sparse.emplace_back();
   in.slot_num = kSlots;
   in.offsets.push_back(0);
   double all = 0;
@@ -85,7 +85,7 @@ HostBatch RandomBatch(const Flags& flags, uint32_t seed) {
       first += rows;
     }
   }
-  SegmentBuilder().Build(&batch);
+  data::SegmentBuilder().Build(&batch);
   return batch;
 }
 
@@ -100,7 +100,7 @@ struct Times {
 };
 
 absl::StatusOr<Times> TimeSteps(const ModelConfig& config, const Flags& flags,
-                                const std::vector<HostBatch>& batches, PassTable* table,
+                                const std::vector<data::HostBatch>& batches, PassTable* table,
                                 DeviceContext& device) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, Model::Create(config, device));
   constexpr size_t kWarmUp = 5;
@@ -111,8 +111,8 @@ absl::StatusOr<Times> TimeSteps(const ModelConfig& config, const Flags& flags,
     const auto begin = std::chrono::steady_clock::now();
     if (launched < steps) {
       ++launched;
-      const HostBatch* const next[] = {&batches[(launched + 1) % batches.size()],
-                                       &batches[(launched + 2) % batches.size()]};
+      const data::HostBatch* const next[] = {&batches[(launched + 1) % batches.size()],
+                                             &batches[(launched + 2) % batches.size()]};
       CISTERN_RETURN_IF_ERROR(
           model->Launch(batches[launched % batches.size()], {&table, 1}, launched, 1.0, next));
       if (launched > kWarmUp) times.launch_ms.push_back(1e3 * SecondsSince(begin));
@@ -138,7 +138,7 @@ absl::StatusOr<Times> TimeSteps(const ModelConfig& config, const Flags& flags,
 
 // The same batches with rows and segments made by the host, and, on a GPU, with keys.
 struct Batches {
-  std::vector<HostBatch> rows, keys;
+  std::vector<data::HostBatch> rows, keys;
 };
 
 // The mixed key of a row among `rows`: rows are in the order of mixed keys (device_keys.h).
@@ -163,8 +163,8 @@ absl::Status MakeKeys(const Flags& flags, DeviceContext& device, Batches* batche
   CISTERN_ASSIGN_OR_RETURN(const std::shared_ptr<const DeviceKeys> finder,
                            DeviceKeys::Build(std::move(mixed), rows, device, device.stream()));
   batches->keys = batches->rows;
-  for (HostBatch& batch : batches->keys) {
-    HostSparseBatch& sparse = batch.sparse[0];
+  for (data::HostBatch& batch : batches->keys) {
+    data::HostSparseBatch& sparse = batch.sparse[0];
     for (const Row row : std::exchange(sparse.rows, {})) {
       sparse.keys.push_back(UnmixKey(MixedKeyOf(row, rows)));
     }
@@ -214,7 +214,7 @@ absl::StatusOr<std::string> MeasureWay(const std::string& name, const Way& way, 
   const bool by_keys = way.by_keys && !in.keys.empty();
   CISTERN_ASSIGN_OR_RETURN(const Times times,
                            TimeSteps(config, flags, by_keys ? in.keys : in.rows, table, device));
-  const HostSparseBatch& first = in.rows[0].sparse[0];
+  const data::HostSparseBatch& first = in.rows[0].sparse[0];
   const auto distinct = static_cast<double>(first.segment_rows.size());
   *ms = *ms > 0 ? std::min(*ms, times.median()) : times.median();
   return absl::StrFormat(
@@ -284,7 +284,7 @@ absl::Status FillTable(const Flags& flags, DeviceContext& device, PassTable* tab
 
 // Returns a digest of the results of a run: its rows and its last loss.
 absl::StatusOr<uint64_t> DigestOfRun(const ModelConfig& config, const Flags& flags,
-                                     const std::vector<HostBatch>& batches, PassTable* table,
+                                     const std::vector<data::HostBatch>& batches, PassTable* table,
                                      DeviceContext& device) {
   CISTERN_RETURN_IF_ERROR(FillTable(flags, device, table));
   CISTERN_ASSIGN_OR_RETURN(const Times times, TimeSteps(config, flags, batches, table, device));
@@ -299,8 +299,8 @@ absl::StatusOr<uint64_t> DigestOfRun(const ModelConfig& config, const Flags& fla
 
 // Compares two runs of a few bfloat16 steps from the same rows.
 absl::StatusOr<std::string> CompareRuns(const std::string& name, Flags flags,
-                                        const std::vector<HostBatch>& batches, PassTable* table,
-                                        DeviceContext& device) {
+                                        const std::vector<data::HostBatch>& batches,
+                                        PassTable* table, DeviceContext& device) {
   flags.steps = std::min<size_t>(flags.steps, 5);
   CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
                            ParseModelConfig(CriteoModel(name, flags.batch), name,
@@ -332,8 +332,9 @@ std::vector<std::string> PartsOf(const std::string& name, const Flags& flags) {
 // Appends a line for each of `parts` from *part on. Stops at the first failure, because the
 // device's stream is unusable after an error.
 absl::Status MeasureParts(const std::string& name, const Flags& flags,
-                          const std::vector<HostBatch>& rows, const std::vector<std::string>& parts,
-                          size_t* part, std::vector<std::string>* lines) {
+                          const std::vector<data::HostBatch>& rows,
+                          const std::vector<std::string>& parts, size_t* part,
+                          std::vector<std::string>* lines) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceContext> device,
                            DeviceContext::Open(flags.device));
   CISTERN_ASSIGN_OR_RETURN(
@@ -367,8 +368,8 @@ absl::Status MeasureParts(const std::string& name, const Flags& flags,
 
 // Measures all parts of a model. A failed part becomes an error line, and the next part starts on a
 // fresh device. Returns the number of errors.
-size_t Measure(const std::string& name, const Flags& flags, const std::vector<HostBatch>& batches,
-               std::vector<std::string>* lines) {
+size_t Measure(const std::string& name, const Flags& flags,
+               const std::vector<data::HostBatch>& batches, std::vector<std::string>* lines) {
   const std::vector<std::string> parts = PartsOf(name, flags);
   size_t errors = 0;
   for (size_t part = 0; part < parts.size(); ++part) {
@@ -384,13 +385,13 @@ size_t Measure(const std::string& name, const Flags& flags, const std::vector<Ho
 }
 
 // Writes the labels (floats), dense features (floats) and rows (32-bit integers) of each batch.
-absl::Status WriteBatches(const std::vector<HostBatch>& batches, const std::string& path) {
+absl::Status WriteBatches(const std::vector<data::HostBatch>& batches, const std::string& path) {
   std::ofstream file(path, std::ios::binary);
   const auto write = [&file](const auto& values) {
     file.write(reinterpret_cast<const char*>(values.data()),
                static_cast<std::streamsize>(values.size() * sizeof(values[0])));
   };
-  for (const HostBatch& batch : batches) {
+  for (const data::HostBatch& batch : batches) {
     write(batch.label);
     write(batch.dense);
     write(batch.sparse[0].rows);
@@ -402,7 +403,7 @@ absl::Status WriteBatches(const std::vector<HostBatch>& batches, const std::stri
 
 absl::Status Run(const Flags& flags) {
   CISTERN_RETURN_IF_ERROR(DeviceContext::Open(flags.device).status());
-  std::vector<HostBatch> batches;
+  std::vector<data::HostBatch> batches;
   for (uint32_t seed = 1; seed <= 4; ++seed) batches.push_back(RandomBatch(flags, seed));
   if (!flags.batches.empty()) CISTERN_RETURN_IF_ERROR(WriteBatches(batches, flags.batches));
   std::vector<std::string> lines;

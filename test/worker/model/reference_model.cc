@@ -37,10 +37,10 @@ double LossOf(const LayerConfig& layer, const Matrix& logit, const Matrix& label
 
 }  // namespace
 
-void ReferenceModel::Embed(const HostBatch& batch) {
+void ReferenceModel::Embed(const data::HostBatch& batch) {
   for (size_t i = 0; i < config_.embeddings.size(); ++i) {
     const EmbeddingConfig& embedding = config_.embeddings[i];
-    const HostSparseBatch& in = batch.sparse[embedding.input];
+    const data::HostSparseBatch& in = batch.sparse[embedding.input];
     const size_t dim = embedding.vec_size;
     Matrix out = MakeReferenceTensor(batch.size, in.slot_num * dim);
     out.last = dim;
@@ -99,7 +99,7 @@ void ReferenceModel::Compute(const LayerConfig& layer, size_t index, size_t batc
   formula->compute(call);
 }
 
-double ReferenceModel::Loss(const HostBatch& batch, uint64_t step) {
+double ReferenceModel::Loss(const data::HostBatch& batch, uint64_t step) {
   tensors_.clear();
   next_weight_ = {weights.data()};
   next_running_ = {running.data()};
@@ -126,7 +126,7 @@ double ReferenceModel::Loss(const HostBatch& batch, uint64_t step) {
     }
   }
   for (size_t i = 0; i < tables.size() && config_.cistern.embedding_l2 > 0; ++i) {
-    const HostSparseBatch& in = batch.sparse[config_.embeddings[i].input];
+    const data::HostSparseBatch& in = batch.sparse[config_.embeddings[i].input];
     const size_t dim = config_.embeddings[i].vec_size;
     for (Row row : std::set<Row>(in.rows.begin(), in.rows.end())) {
       for (size_t e = 0; e < dim; ++e) {
@@ -137,7 +137,7 @@ double ReferenceModel::Loss(const HostBatch& batch, uint64_t step) {
   return loss;
 }
 
-std::vector<double> ReferenceModel::Predict(const HostBatch& batch) {
+std::vector<double> ReferenceModel::Predict(const data::HostBatch& batch) {
   Loss(batch, 0);
   std::vector<double> predictions = tensors_["the logit"].values;
   if (config_.layers.back().type == "CrossEntropyLoss") {  // the margin of class 1
@@ -150,7 +150,7 @@ std::vector<double> ReferenceModel::Predict(const HostBatch& batch) {
   return predictions;
 }
 
-double ReferenceModel::Derivative(const HostBatch& batch, uint64_t step, double* x) {
+double ReferenceModel::Derivative(const data::HostBatch& batch, uint64_t step, double* x) {
   const double h = 1e-5, at = *x;
   *x = at + h;
   const double above = Loss(batch, step);

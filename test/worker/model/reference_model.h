@@ -25,15 +25,15 @@ class ReferenceModel {
 
   // The loss of a training step, regularizers included. Step 0 computes a prediction instead
   // (no dropout, running statistics).
-  double Loss(const HostBatch& batch, uint64_t step);
+  double Loss(const data::HostBatch& batch, uint64_t step);
   // The probability of each label.
-  std::vector<double> Predict(const HostBatch& batch);
+  std::vector<double> Predict(const data::HostBatch& batch);
 
   // d Loss / d *x by central differences.
-  double Derivative(const HostBatch& batch, uint64_t step, double* x);
+  double Derivative(const data::HostBatch& batch, uint64_t step, double* x);
 
  private:
-  void Embed(const HostBatch& batch);
+  void Embed(const data::HostBatch& batch);
   void Compute(const LayerConfig& layer, size_t index, size_t batch);
   size_t VectorSize(const std::string& embedding) const;
 

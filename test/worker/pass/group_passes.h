@@ -16,29 +16,30 @@
 namespace cistern {
 
 // Passes by worker.
-using GroupPasses = std::vector<std::vector<Pass>>;
+using GroupPasses = std::vector<std::vector<data::Pass>>;
 
 // Creates the key collector of a worker; null: the host collects.
-using MakeCollector = std::function<absl::StatusOr<std::unique_ptr<KeyCollector>>()>;
+using MakeCollector = std::function<absl::StatusOr<std::unique_ptr<data::KeyCollector>>()>;
 
 // Batches keep the keys of input 1. Clicks of input 0 are counted if the host collects keys.
-inline GroupPasses MakeGroupPasses(uint32_t size, const PassOptions& options,
-                                   const std::vector<Sample>& samples, const PassCursor& start = {},
+inline GroupPasses MakeGroupPasses(uint32_t size, const data::PassOptions& options,
+                                   const std::vector<data::Sample>& samples,
+                                   const data::PassCursor& start = {},
                                    const MakeCollector& collector = nullptr) {
   GroupPasses passes(size);
   ExpectAllWell(RunGroup(size, [&](ProcessGroup& group) -> absl::Status {
-    PassOptions own = options;
+    data::PassOptions own = options;
     own.part = group.rank();
     own.parts = size;
-    std::unique_ptr<KeyCollector> keys;
+    std::unique_ptr<data::KeyCollector> keys;
     if (collector) {
       CISTERN_ASSIGN_OR_RETURN(keys, collector());
     }
-    PassSource source(
-        own, [&](uint32_t) { return std::make_unique<ListReader>(samples, 7); }, start,
+    data::PassSource source(
+        own, [&](uint32_t) { return std::make_unique<data::ListReader>(samples, 7); }, start,
         std::move(keys), CoordinatorOf(group, options.value_bytes));
     while (true) {
-      CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, source.Next());
+      CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<data::Pass> pass, source.Next());
       if (pass == nullptr) return absl::OkStatus();
       const ExchangeOptions exchange = {
           options.segments, {false, true}, {options.segments && !collector, false}};
@@ -60,31 +61,32 @@ inline Key KeyBehind(const GroupPasses& passes, size_t w, size_t pass, size_t ba
   const std::vector<uint32_t>& taken = passes[w][pass].batches[batch].exchanged[input].taken;
   size_t owner = 0;
   while (row >= taken[owner]) row -= taken[owner++];
-  const Pass& there = passes[owner][pass];
-  const HostExchange& rows = there.batches[batch].exchanged[input];
+  const data::Pass& there = passes[owner][pass];
+  const data::HostExchange& rows = there.batches[batch].exchanged[input];
   EXPECT_EQ(rows.given[w], taken[owner]);
   return there.keys[input].keys()[rows.served.rows[Sum(rows.given, w) + row]];
 }
 
 // All samples of a batch, in worker order.
-inline std::vector<Sample> SamplesOfAll(const GroupPasses& passes, size_t pass, size_t batch) {
-  std::vector<Sample> all;
+inline std::vector<data::Sample> SamplesOfAll(const GroupPasses& passes, size_t pass,
+                                              size_t batch) {
+  std::vector<data::Sample> all;
   for (size_t w = 0; w < passes.size(); ++w) {
-    const HostBatch& own = passes[w][pass].batches[batch];
+    const data::HostBatch& own = passes[w][pass].batches[batch];
     if (own.size > 0) {
       EXPECT_EQ(own.first, all.size());
     }
-    const std::vector<Sample> part = SamplesOf(
+    const std::vector<data::Sample> part = data::SamplesOf(
         own, [&](size_t input, Row row) { return KeyBehind(passes, w, pass, batch, input, row); });
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;
 }
 
-inline void ExpectSamePasses(const GroupPasses& passes, const std::vector<Pass>& expected) {
-  for (const std::vector<Pass>& own : passes) ASSERT_EQ(own.size(), expected.size());
+inline void ExpectSamePasses(const GroupPasses& passes, const std::vector<data::Pass>& expected) {
+  for (const std::vector<data::Pass>& own : passes) ASSERT_EQ(own.size(), expected.size());
   for (size_t p = 0; p < expected.size(); ++p) {
-    for (const std::vector<Pass>& own : passes) {
+    for (const std::vector<data::Pass>& own : passes) {
       ASSERT_EQ(own[p].batches.size(), expected[p].batches.size());
       EXPECT_EQ(own[p].samples, expected[p].samples);
       EXPECT_EQ(own[p].end, expected[p].end);
@@ -92,7 +94,7 @@ inline void ExpectSamePasses(const GroupPasses& passes, const std::vector<Pass>&
       EXPECT_EQ(own[p].is_last, expected[p].is_last);
     }
     for (size_t b = 0; b < expected[p].batches.size(); ++b) {
-      EXPECT_EQ(SamplesOfAll(passes, p, b), SamplesOf(expected[p], expected[p].batches[b]));
+      EXPECT_EQ(SamplesOfAll(passes, p, b), data::SamplesOf(expected[p], expected[p].batches[b]));
       for (const auto& own : passes) {
         EXPECT_EQ(own[p].batches[b].all, expected[p].batches[b].size);
       }

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kSamples = 10;  // of a pass
 
 // The distinct keys of an input of the pass `pass`.
-std::set<Key> KeysOf(const std::vector<Sample>& samples, size_t pass, size_t input) {
+std::set<Key> KeysOf(const std::vector<data::Sample>& samples, size_t pass, size_t input) {
   std::set<Key> keys;
   for (size_t n = pass * kSamples; n < (pass + 1) * kSamples; ++n) {
     for (const std::vector<Key>& slot : samples[n].keys[input]) {
@@ -35,21 +35,21 @@ std::shared_ptr<const ReadyPass::CarriedRows> AwaitShared(PassPipeline& pipeline
 
 TEST(PassPipeline, KnowsTheRowsThatStayBeforeThePassIsCommitted) {
   constexpr size_t kPasses = 4;
-  const std::vector<Sample> samples = MakeSamples(kPasses * kSamples, 20);
+  const std::vector<data::Sample> samples = data::MakeSamples(kPasses * kSamples, 20);
   for (const bool reads_ahead : {false, true}) {
     EmbeddedFleet fleet(2);
     auto client = Writer(fleet.Links());
     ModelConfig config;
-    for (size_t input = 0; input < kSlots.size(); ++input) {
+    for (size_t input = 0; input < data::kSlots.size(); ++input) {
       config.embeddings.emplace_back().input = input;
     }
-    PassOptions options = SmallPasses(kSamples);
+    data::PassOptions options = data::SmallPasses(kSamples);
     options.cut_every = 1;
     PassPipeline pipeline(
         config, *client, TestDevice(), nullptr,
-        std::make_unique<PassSource>(
-            options, [&](uint32_t) { return std::make_unique<ListReader>(samples, 1000); },
-            PassCursor()),
+        std::make_unique<data::PassSource>(
+            options, [&](uint32_t) { return std::make_unique<data::ListReader>(samples, 1000); },
+            data::PassCursor()),
         nullptr, reads_ahead);
     std::shared_ptr<ReadyPass> before;
     for (size_t pass = 0; pass < kPasses; ++pass) {
@@ -65,7 +65,7 @@ TEST(PassPipeline, KnowsTheRowsThatStayBeforeThePassIsCommitted) {
         EXPECT_FALSE(pipeline.IsReady(absl::ZeroDuration()));
         pipeline.Committed();
       }
-      for (size_t e = 0; e < kSlots.size(); ++e) {
+      for (size_t e = 0; e < data::kSlots.size(); ++e) {
         const std::set<Key> next = KeysOf(samples, pass + 1, e);
         std::set<Key> expected, found;
         for (const Key key : KeysOf(samples, pass, e)) {

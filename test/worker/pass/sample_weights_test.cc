@@ -10,15 +10,15 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-HostBatch BatchOf(const std::vector<float>& labels, size_t size) {
-  HostBatch batch;
+data::HostBatch BatchOf(const std::vector<float>& labels, size_t size) {
+  data::HostBatch batch;
   batch.size = batch.all = size;
   batch.label = labels;
   return batch;
 }
 
 TEST(SampleWeights, AreTheLastLabels) {
-  Pass pass;
+  data::Pass pass;
   pass.batches = {BatchOf({1, 0, 2, 0, 1, 0.5f}, 2), BatchOf({}, 0), BatchOf({1, 7}, 1)};
   TakeWeights(&pass);
   EXPECT_THAT(pass.batches[0].label, ElementsAre(1, 0, 0, 1));
@@ -30,7 +30,7 @@ TEST(SampleWeights, AreTheLastLabels) {
 }
 
 TEST(SampleWeights, AreScaledToAMeanOfOne) {
-  Pass pass;
+  data::Pass pass;
   pass.batches = {BatchOf({}, 4), BatchOf({}, 3), BatchOf({}, 3), BatchOf({}, 2)};
   pass.batches[0].weight = {1, 2, 5, 0};
   pass.batches[1].weight = {0.1f, 0.1f, 0.1f};
@@ -46,7 +46,7 @@ TEST(SampleWeights, AreScaledToAMeanOfOne) {
 TEST(SampleWeights, HaveTheMeanOfAllWorkers) {
   std::vector<std::vector<float>> weights = {{1, 2}, {}, {9}};
   ExpectAllWell(RunGroup(3, [&](ProcessGroup& group) -> absl::Status {
-    Pass pass;
+    data::Pass pass;
     pass.batches = {BatchOf({}, weights[group.rank()].size())};
     pass.batches[0].all = 3;
     pass.batches[0].weight = weights[group.rank()];

@@ -12,44 +12,45 @@
 namespace cistern {
 namespace {
 
-absl::StatusOr<std::unique_ptr<KeyCollector>> Collector() {
-  return CollectSharedKeysOn(TestDevice(), kSlots.size());
+absl::StatusOr<std::unique_ptr<data::KeyCollector>> Collector() {
+  return CollectSharedKeysOn(TestDevice(), data::kSlots.size());
 }
 
-GroupPasses OnDevice(uint32_t size, const PassOptions& options, const std::vector<Sample>& samples,
-                     const PassCursor& start = {}) {
+GroupPasses OnDevice(uint32_t size, const data::PassOptions& options,
+                     const std::vector<data::Sample>& samples, const data::PassCursor& start = {}) {
   return MakeGroupPasses(size, options, samples, start, Collector);
 }
 
 TEST(SharedDeviceKeys, WorkersShareTheSamplesOfASingleWorkerInOrder) {
-  const std::vector<Sample> samples = MakeSamples(103);
+  const std::vector<data::Sample> samples = data::MakeSamples(103);
   for (const uint32_t size : {1u, 2u, 3u}) {
-    PassOptions options = SmallPasses(10);
+    data::PassOptions options = data::SmallPasses(10);
     options.num_epochs = 2;
-    ExpectSamePasses(OnDevice(size, options, samples), AllPasses(options, samples));
+    ExpectSamePasses(OnDevice(size, options, samples), data::AllPasses(options, samples));
     options.max_batches = 25;  // batches that span the end of an epoch
     options.segments = false;
-    ExpectSamePasses(OnDevice(size, options, samples), AllPasses(options, samples));
+    ExpectSamePasses(OnDevice(size, options, samples), data::AllPasses(options, samples));
   }
 }
 
 TEST(SharedDeviceKeys, TheLastBatchMayHaveFewerSamplesThanWorkers) {
-  const std::vector<Sample> samples = MakeSamples(9);
-  ExpectSamePasses(OnDevice(4, SmallPasses(4), samples), AllPasses(SmallPasses(4), samples));
+  const std::vector<data::Sample> samples = data::MakeSamples(9);
+  ExpectSamePasses(OnDevice(4, data::SmallPasses(4), samples),
+                   data::AllPasses(data::SmallPasses(4), samples));
 }
 
 TEST(SharedDeviceKeys, ContinueFromACursorLikeASingleWorker) {
-  const std::vector<Sample> samples = MakeSamples(100);
-  const PassOptions options = SmallPasses(10);
-  const PassCursor inside = AllPasses(options, samples)[0].CursorAfter(4);
+  const std::vector<data::Sample> samples = data::MakeSamples(100);
+  const data::PassOptions options = data::SmallPasses(10);
+  const data::PassCursor inside = data::AllPasses(options, samples)[0].CursorAfter(4);
   ExpectSamePasses(OnDevice(3, options, samples, inside),
-                   AllPasses(options, samples, 1000, inside));
+                   data::AllPasses(options, samples, 1000, inside));
 }
 
 // Passes are shuffled, and cut by the memory of keys and batches.
 TEST(SharedDeviceKeys, PassesMatchThoseOfTheHost) {
-  const std::vector<Sample> samples = MakeSamples(400, 100000);
-  PassOptions options = SmallPasses(20);
+  const std::vector<data::Sample> samples = data::MakeSamples(400, 100000);
+  data::PassOptions options = data::SmallPasses(20);
   options.shuffle = true;
   options.byte_budget = 30000;
   const GroupPasses passes = OnDevice(3, options, samples);
@@ -58,16 +59,16 @@ TEST(SharedDeviceKeys, PassesMatchThoseOfTheHost) {
   for (size_t w = 0; w < passes.size(); ++w) {
     ASSERT_EQ(passes[w].size(), expected[w].size());
     for (size_t p = 0; p < passes[w].size(); ++p) {
-      const Pass &here = passes[w][p], &there = expected[w][p];
+      const data::Pass &here = passes[w][p], &there = expected[w][p];
       ASSERT_EQ(here.batches.size(), there.batches.size());
       for (size_t b = 0; b < here.batches.size(); ++b) {
         EXPECT_EQ(SamplesOfAll(passes, p, b), SamplesOfAll(expected, p, b));
-        for (size_t i = 0; i < kSlots.size(); ++i) {
+        for (size_t i = 0; i < data::kSlots.size(); ++i) {
           EXPECT_EQ(here.batches[b].exchanged[i].taken, there.batches[b].exchanged[i].taken);
           EXPECT_EQ(here.batches[b].sparse[i].keys, there.batches[b].sparse[i].keys);
         }
       }
-      for (size_t i = 0; i < kSlots.size(); ++i) {
+      for (size_t i = 0; i < data::kSlots.size(); ++i) {
         const auto keys = here.keys[i].keys(), others = there.keys[i].keys();
         EXPECT_EQ(std::multiset<Key>(keys.begin(), keys.end()),
                   std::multiset<Key>(others.begin(), others.end()));
@@ -80,7 +81,7 @@ TEST(SharedDeviceKeys, PassesMatchThoseOfTheHost) {
 // A worker forwards only the keys that a batch adds; keys of a dropped batch are added again.
 TEST(SharedDeviceKeys, ABatchAddsOnlyNewKeys) {
   const auto block = [](const std::vector<Key>& keys) {
-    SampleBlock samples;
+    data::SampleBlock samples;
     samples.Reset(1);
     samples.size = 1;
     samples.label = {0};
@@ -88,15 +89,16 @@ TEST(SharedDeviceKeys, ABatchAddsOnlyNewKeys) {
     samples.sparse[0].offsets.push_back(static_cast<uint32_t>(keys.size()));
     return samples;
   };
-  const absl::StatusOr<std::unique_ptr<KeyCollector>> made = CollectSharedKeysOn(TestDevice(), 1);
+  const absl::StatusOr<std::unique_ptr<data::KeyCollector>> made =
+      CollectSharedKeysOn(TestDevice(), 1);
   ASSERT_TRUE(made.ok()) << made.status();
-  KeyCollector& keys = **made;
+  data::KeyCollector& keys = **made;
   const auto add = [&](const std::vector<Key>& some) {
     EXPECT_TRUE(keys.Add(block(some)).ok());
     return std::multiset<Key>(keys.added(0).begin(), keys.added(0).end());
   };
   EXPECT_EQ(add({7, 5, 7}), (std::multiset<Key>{5, 7}));
-  Pass pass;
+  data::Pass pass;
   pass.batches.push_back(keys.Take(block({7, 5, 7})));
   EXPECT_EQ(add({5, 9, 9, 1}), (std::multiset<Key>{1, 9}));
   keys.Drop();
@@ -113,16 +115,16 @@ TEST(SharedDeviceKeys, ABatchAddsOnlyNewKeys) {
 }
 
 TEST(SharedDeviceKeys, ABatchThatDoesNotFitFailsAllWorkers) {
-  const std::vector<Sample> samples = MakeSamples(30);
+  const std::vector<data::Sample> samples = data::MakeSamples(30);
   const auto ends = RunGroup(3, [&](ProcessGroup& group) -> absl::Status {
-    PassOptions options = SmallPasses(20);
+    data::PassOptions options = data::SmallPasses(20);
     options.part = group.rank();
     options.parts = 3;
     options.byte_budget = group.rank() == 1 ? 1000 : 1000000;
     options.device_bound = true;
-    CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<KeyCollector> keys, Collector());
-    PassSource source(
-        options, [&](uint32_t) { return std::make_unique<ListReader>(samples, 7); }, {},
+    CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<data::KeyCollector> keys, Collector());
+    data::PassSource source(
+        options, [&](uint32_t) { return std::make_unique<data::ListReader>(samples, 7); }, {},
         std::move(keys), CoordinatorOf(group, options.value_bytes));
     return source.Next().status();
   });
@@ -132,11 +134,11 @@ TEST(SharedDeviceKeys, ABatchThatDoesNotFitFailsAllWorkers) {
   }
 }
 
-void ExpectSegmentsThere(const DeviceSparseBatch& there, HostSparseBatch here) {
+void ExpectSegmentsThere(const DeviceSparseBatch& there, data::HostSparseBatch here) {
   EXPECT_TRUE(here.segments_there);
   EXPECT_TRUE(here.segment_rows.empty());
   EXPECT_EQ(Here(there.rows, here.rows.size()), here.rows);
-  SegmentBuilder().Build(&here);
+  data::SegmentBuilder().Build(&here);
   ASSERT_EQ(there.distinct, here.segment_rows.size());
   EXPECT_EQ(Here(there.segment_rows, there.distinct), here.segment_rows);
   EXPECT_EQ(Here(there.segment_offsets, there.distinct + 1), here.segment_offsets);
@@ -145,16 +147,16 @@ void ExpectSegmentsThere(const DeviceSparseBatch& there, HostSparseBatch here) {
 
 TEST(SharedDeviceKeys, SegmentsAreMadeWhenABatchIsBrought) {
   if (TestDevice().kind() == DeviceKind::kCpu) GTEST_SKIP() << "the host makes those of a CPU";
-  const GroupPasses passes = OnDevice(3, SmallPasses(30), MakeSamples(100));
-  for (const std::vector<Pass>& own : passes) {
+  const GroupPasses passes = OnDevice(3, data::SmallPasses(30), data::MakeSamples(100));
+  for (const std::vector<data::Pass>& own : passes) {
     BatchStage stage(TestDevice());
-    for (const HostBatch& batch : own[0].batches) {
+    for (const data::HostBatch& batch : own[0].batches) {
       const absl::StatusOr<DeviceBatch> view = stage.View(batch);
       ASSERT_TRUE(view.ok()) << view.status();
       if (&batch != &own[0].batches.back()) {
         ASSERT_TRUE(stage.Begin({&(&batch)[1]}).ok());
       }
-      for (size_t i = 0; i < kSlots.size(); ++i) {
+      for (size_t i = 0; i < data::kSlots.size(); ++i) {
         ExpectSegmentsThere(view->sparse[i], batch.sparse[i]);
         ExpectSegmentsThere(view->exchanged[i].served, batch.exchanged[i].served);
       }
@@ -171,7 +173,8 @@ TEST(SharedDeviceKeys, SegmentsAreMadeWhenABatchIsBrought) {
 // A step may allocate memory only where the communicator can wait with a deadline.
 TEST(SharedDeviceKeys, RoomForABatchIncludesItsSegments) {
   if (TestDevice().kind() == DeviceKind::kCpu) GTEST_SKIP() << "a CPU takes no memory";
-  const HostBatch batch = std::move(OnDevice(1, SmallPasses(30), MakeSamples(60))[0][0].batches[0]);
+  const data::HostBatch batch =
+      std::move(OnDevice(1, data::SmallPasses(30), data::MakeSamples(60))[0][0].batches[0]);
   BatchStage stage(TestDevice());
   EXPECT_FALSE(stage.HasRoom({&batch}));
   for (int place = 0; place < 3; ++place) {  // evaluation makes no segments

@@ -19,38 +19,38 @@ namespace {
 using testing::HasSubstr;
 
 TEST(SharedPass, WorkersShareTheSamplesOfASingleWorkerInOrder) {
-  const std::vector<Sample> samples = MakeSamples(103);
+  const std::vector<data::Sample> samples = data::MakeSamples(103);
   for (const uint32_t size : {1u, 2u, 3u}) {
-    PassOptions options = SmallPasses(10);
+    data::PassOptions options = data::SmallPasses(10);
     options.num_epochs = 2;
-    ExpectSamePasses(MakeGroupPasses(size, options, samples), AllPasses(options, samples));
+    ExpectSamePasses(MakeGroupPasses(size, options, samples), data::AllPasses(options, samples));
     options.max_batches = 25;  // batches that span the end of an epoch
-    ExpectSamePasses(MakeGroupPasses(size, options, samples), AllPasses(options, samples));
+    ExpectSamePasses(MakeGroupPasses(size, options, samples), data::AllPasses(options, samples));
     options.segments = false;
-    ExpectSamePasses(MakeGroupPasses(size, options, samples), AllPasses(options, samples));
+    ExpectSamePasses(MakeGroupPasses(size, options, samples), data::AllPasses(options, samples));
   }
 }
 
 TEST(SharedPass, TheLastBatchMayHaveFewerSamplesThanWorkers) {
-  const std::vector<Sample> samples = MakeSamples(9);
-  const PassOptions options = SmallPasses(4);
-  ExpectSamePasses(MakeGroupPasses(4, options, samples), AllPasses(options, samples));
+  const std::vector<data::Sample> samples = data::MakeSamples(9);
+  const data::PassOptions options = data::SmallPasses(4);
+  ExpectSamePasses(MakeGroupPasses(4, options, samples), data::AllPasses(options, samples));
 }
 
 TEST(SharedPass, ContinuesFromACursorLikeASingleWorker) {
-  const std::vector<Sample> samples = MakeSamples(100);
-  const PassOptions options = SmallPasses(10);
-  const std::vector<Pass> whole = AllPasses(options, samples);
-  const PassCursor inside = whole[0].CursorAfter(4);
+  const std::vector<data::Sample> samples = data::MakeSamples(100);
+  const data::PassOptions options = data::SmallPasses(10);
+  const std::vector<data::Pass> whole = data::AllPasses(options, samples);
+  const data::PassCursor inside = whole[0].CursorAfter(4);
   ExpectSamePasses(MakeGroupPasses(3, options, samples, inside),
-                   AllPasses(options, samples, 1000, inside));
+                   data::AllPasses(options, samples, 1000, inside));
 }
 
 TEST(SharedPass, EveryKeyHasOneOwner) {
-  const std::vector<Sample> samples = MakeSamples(200);
-  const std::vector<Pass> expected = AllPasses(SmallPasses(20), samples);
-  const GroupPasses passes = MakeGroupPasses(3, SmallPasses(20), samples);
-  for (size_t i = 0; i < kSlots.size(); ++i) {
+  const std::vector<data::Sample> samples = data::MakeSamples(200);
+  const std::vector<data::Pass> expected = data::AllPasses(data::SmallPasses(20), samples);
+  const GroupPasses passes = MakeGroupPasses(3, data::SmallPasses(20), samples);
+  for (size_t i = 0; i < data::kSlots.size(); ++i) {
     std::multiset<Key> held;
     for (const auto& own : passes) {
       const auto keys = own[0].keys[i].keys();
@@ -64,10 +64,10 @@ TEST(SharedPass, EveryKeyHasOneOwner) {
 
 // The owner's segments for a batch: the places of the rows that it gives, grouped by row.
 TEST(SharedPass, SegmentsOfServedRowsHoldTheirPlacesByRow) {
-  const GroupPasses passes = MakeGroupPasses(3, SmallPasses(50), MakeSamples(200, 40));
+  const GroupPasses passes = MakeGroupPasses(3, data::SmallPasses(50), data::MakeSamples(200, 40));
   for (const auto& own : passes) {
-    for (const HostBatch& batch : own[0].batches) {
-      for (const HostExchange& rows : batch.exchanged) {
+    for (const data::HostBatch& batch : own[0].batches) {
+      for (const data::HostExchange& rows : batch.exchanged) {
         std::map<Row, std::vector<uint32_t>> places;
         for (uint32_t k = 0; k < rows.served.rows.size(); ++k) {
           places[rows.served.rows[k]].push_back(k);
@@ -86,20 +86,20 @@ TEST(SharedPass, SegmentsOfServedRowsHoldTheirPlacesByRow) {
 }
 
 TEST(SharedPass, OccurrencesAreCountedWithTheirSlotAndLabel) {
-  std::vector<Sample> samples = MakeSamples(120, 30);
+  std::vector<data::Sample> samples = data::MakeSamples(120, 30);
   for (size_t i = 0; i < samples.size(); ++i) samples[i].label = i % 3 == 0 ? 1 : 0;
-  const GroupPasses passes = MakeGroupPasses(3, SmallPasses(40), samples);
+  const GroupPasses passes = MakeGroupPasses(3, data::SmallPasses(40), samples);
   std::map<Key, std::vector<uint32_t>> expected, counted;  // of input 0, in all batches
-  for (const Sample& sample : samples) {
-    for (uint32_t slot = 0; slot < kSlots[0]; ++slot) {
+  for (const data::Sample& sample : samples) {
+    for (uint32_t slot = 0; slot < data::kSlots[0]; ++slot) {
       for (const Key key : sample.keys[0][slot]) {
-        expected[key].push_back((sample.label > 0 ? kSlots[0] : 0) + slot);
+        expected[key].push_back((sample.label > 0 ? data::kSlots[0] : 0) + slot);
       }
     }
   }
   for (const auto& own : passes) {
-    for (const HostBatch& batch : own[0].batches) {
-      const HostExchange& rows = batch.exchanged[0];
+    for (const data::HostBatch& batch : own[0].batches) {
+      const data::HostExchange& rows = batch.exchanged[0];
       EXPECT_TRUE(batch.exchanged[1].occurrences.empty());
       for (size_t s = 0; s < rows.served.segment_rows.size(); ++s) {
         std::vector<uint32_t>& some = counted[own[0].keys[0].keys()[rows.served.segment_rows[s]]];
@@ -112,14 +112,14 @@ TEST(SharedPass, OccurrencesAreCountedWithTheirSlotAndLabel) {
 }
 
 TEST(SharedPass, KeysOfBatchesAreKeptOnRequest) {
-  const std::vector<Sample> samples = MakeSamples(50);
-  const GroupPasses passes = MakeGroupPasses(2, SmallPasses(50), samples);
+  const std::vector<data::Sample> samples = data::MakeSamples(50);
+  const GroupPasses passes = MakeGroupPasses(2, data::SmallPasses(50), samples);
   std::vector<Key> expected, kept;
-  for (const Sample& sample : samples) {
+  for (const data::Sample& sample : samples) {
     expected.insert(expected.end(), sample.keys[1][0].begin(), sample.keys[1][0].end());
   }
   for (const auto& own : passes) {
-    const HostSparseBatch& sparse = own[0].batches[0].sparse[1];
+    const data::HostSparseBatch& sparse = own[0].batches[0].sparse[1];
     kept.insert(kept.end(), sparse.keys.begin(), sparse.keys.end());
     EXPECT_TRUE(own[0].batches[0].sparse[0].keys.empty());
   }
@@ -127,19 +127,19 @@ TEST(SharedPass, KeysOfBatchesAreKeptOnRequest) {
 }
 
 TEST(SharedPass, PassesEndAtTheSameBatchOnAllWorkers) {
-  const std::vector<Sample> samples = MakeSamples(400, 100000);
-  PassOptions options = SmallPasses(20);
+  const std::vector<data::Sample> samples = data::MakeSamples(400, 100000);
+  data::PassOptions options = data::SmallPasses(20);
   options.byte_budget = 30000;
   const GroupPasses passes = MakeGroupPasses(3, options, samples);
   EXPECT_GT(passes[0].size(), 2u);
-  std::vector<Sample> all;
+  std::vector<data::Sample> all;
   for (size_t p = 0; p < passes[0].size(); ++p) {
     for (const auto& own : passes) {
       ASSERT_EQ(own.size(), passes[0].size());
       ASSERT_EQ(own[p].batches.size(), passes[0][p].batches.size());
     }
     for (size_t b = 0; b < passes[0][p].batches.size(); ++b) {
-      const std::vector<Sample> some = SamplesOfAll(passes, p, b);
+      const std::vector<data::Sample> some = SamplesOfAll(passes, p, b);
       all.insert(all.end(), some.begin(), some.end());
     }
   }
@@ -147,14 +147,14 @@ TEST(SharedPass, PassesEndAtTheSameBatchOnAllWorkers) {
 }
 
 // The number of batches of each pass if a worker may own at most `most` keys over all inputs.
-std::vector<size_t> CutsByOwnedKeys(const std::vector<Sample>& samples, size_t batchsize,
+std::vector<size_t> CutsByOwnedKeys(const std::vector<data::Sample>& samples, size_t batchsize,
                                     uint32_t workers, size_t most) {
   std::vector<std::set<std::pair<size_t, Key>>> owned(workers);
   std::vector<size_t> batches = {0};
   for (size_t begin = 0; begin < samples.size(); begin += batchsize) {
     const auto add = [&] {
       for (size_t n = begin; n < std::min(samples.size(), begin + batchsize); ++n) {
-        for (size_t input = 0; input < kSlots.size(); ++input) {
+        for (size_t input = 0; input < data::kSlots.size(); ++input) {
           for (const std::vector<Key>& slot : samples[n].keys[input]) {
             for (const Key key : slot) owned[OwnerOf(key, workers)].insert({input, key});
           }
@@ -178,14 +178,14 @@ TEST(SharedPass, APassIsCutWhenAnOwnerHasNoRoomForItsKeys) {
   constexpr size_t kValue = 1000000, kMost = 60;
   // With many keys every batch has new ones; with few, all keys are soon known.
   for (const uint64_t keys : {2000, 110}) {
-    const std::vector<Sample> samples = MakeSamples(300, keys);
+    const std::vector<data::Sample> samples = data::MakeSamples(300, keys);
     for (const uint32_t size : {1u, 2u, 3u}) {
-      PassOptions options = SmallPasses(4);
+      data::PassOptions options = data::SmallPasses(4);
       options.value_bytes = {kValue, kValue};
       options.byte_budget = kMost * kValue + kValue / 2;
       const GroupPasses passes = MakeGroupPasses(size, options, samples);
       std::vector<size_t> cuts;
-      for (const Pass& pass : passes[0]) cuts.push_back(pass.batches.size());
+      for (const data::Pass& pass : passes[0]) cuts.push_back(pass.batches.size());
       EXPECT_EQ(cuts, CutsByOwnedKeys(samples, 4, size, kMost)) << size << " " << keys;
       EXPECT_GT(cuts.size(), 1u);
       for (const auto& own : passes) {
@@ -200,19 +200,19 @@ TEST(SharedPass, APassIsCutWhenAnOwnerHasNoRoomForItsKeys) {
 
 TEST(SharedPass, TheWorkerWithTheSmallestBudgetDecides) {
   constexpr size_t kValue = 1000000;
-  const std::vector<Sample> samples = MakeSamples(300, 2000);
+  const std::vector<data::Sample> samples = data::MakeSamples(300, 2000);
   std::vector<size_t> cuts[2];
   ExpectAllWell(RunGroup(2, [&](ProcessGroup& group) -> absl::Status {
-    PassOptions options = SmallPasses(4);
+    data::PassOptions options = data::SmallPasses(4);
     options.value_bytes = {kValue, kValue};
     options.part = group.rank();
     options.parts = 2;
     options.byte_budget = (group.rank() == 0 ? 1000 : 60) * kValue + kValue / 2;
-    PassSource source(
-        options, [&](uint32_t) { return std::make_unique<ListReader>(samples, 7); }, {}, nullptr,
-        CoordinatorOf(group, options.value_bytes));
+    data::PassSource source(
+        options, [&](uint32_t) { return std::make_unique<data::ListReader>(samples, 7); }, {},
+        nullptr, CoordinatorOf(group, options.value_bytes));
     while (true) {
-      CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Pass> pass, source.Next());
+      CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<data::Pass> pass, source.Next());
       if (pass == nullptr) return absl::OkStatus();
       cuts[group.rank()].push_back(pass->batches.size());
       EXPECT_TRUE(group.rank() == 0 ||
@@ -224,23 +224,23 @@ TEST(SharedPass, TheWorkerWithTheSmallestBudgetDecides) {
 }
 
 TEST(SharedPass, AnErrorOfOneReaderFailsAllWorkers) {
-  const std::vector<Sample> samples = MakeSamples(100);
-  class BadReader : public ListReader {
+  const std::vector<data::Sample> samples = data::MakeSamples(100);
+  class BadReader : public data::ListReader {
    public:
-    using ListReader::ListReader;
-    absl::StatusOr<size_t> Read(size_t, SampleBlock*) override {
+    using data::ListReader::ListReader;
+    absl::StatusOr<size_t> Read(size_t, data::SampleBlock*) override {
       return absl::DataLossError("a.norm: record 3");
     }
   };
   const auto ends = RunGroup(3, [&](ProcessGroup& group) -> absl::Status {
-    PassOptions options = SmallPasses(10);
+    data::PassOptions options = data::SmallPasses(10);
     options.part = group.rank();
     options.parts = 3;
-    PassSource source(
+    data::PassSource source(
         options,
-        [&](uint32_t) -> std::unique_ptr<SampleReader> {
+        [&](uint32_t) -> std::unique_ptr<data::SampleReader> {
           if (group.rank() == 1) return std::make_unique<BadReader>(samples, 7);
-          return std::make_unique<ListReader>(samples, 7);
+          return std::make_unique<data::ListReader>(samples, 7);
         },
         {}, nullptr, CoordinatorOf(group, options.value_bytes));
     return source.Next().status();
@@ -252,15 +252,15 @@ TEST(SharedPass, AnErrorOfOneReaderFailsAllWorkers) {
 }
 
 TEST(SharedPass, DifferentDataIsDetected) {
-  const std::vector<Sample> samples = MakeSamples(100), fewer = MakeSamples(99);
+  const std::vector<data::Sample> samples = data::MakeSamples(100), fewer = data::MakeSamples(99);
   const auto ends = RunGroup(2, [&](ProcessGroup& group) -> absl::Status {
-    PassOptions options = SmallPasses(10);
+    data::PassOptions options = data::SmallPasses(10);
     options.part = group.rank();
     options.parts = 2;
-    PassSource source(
+    data::PassSource source(
         options,
         [&](uint32_t) {
-          return std::make_unique<ListReader>(group.rank() == 0 ? samples : fewer, 7);
+          return std::make_unique<data::ListReader>(group.rank() == 0 ? samples : fewer, 7);
         },
         {}, nullptr, CoordinatorOf(group, options.value_bytes));
     return source.Next().status();
@@ -274,12 +274,12 @@ TEST(SharedPass, DifferentDataIsDetected) {
 // Worker 0 owns key 7 and gives a row of one batch to worker 1, which sends `asks` as its request.
 // Returns the owner's status.
 absl::Status OwnerTold(const std::vector<uint32_t>& asks) {
-  Pass pass;
+  data::Pass pass;
   pass.keys.resize(1);
   pass.owned.resize(1);
   pass.owned[0].keys.Add(7);
   pass.owned[0].asked.resize(2);
-  HostBatch& batch = pass.batches.emplace_back();
+  data::HostBatch& batch = pass.batches.emplace_back();
   batch.sparse.resize(1);
   batch.sparse[0].slot_num = 1;
   batch.sparse[0].offsets = {0};

@@ -16,10 +16,10 @@ namespace {
 using testing::HasSubstr;
 
 // Reads a stream; may not know its length.
-class StreamReader : public ListReader {
+class StreamReader : public data::ListReader {
  public:
-  StreamReader(const std::vector<Sample>& samples, size_t step, bool is_known)
-      : ListReader(samples, step), samples_(samples.size()), is_known_(is_known) {}
+  StreamReader(const std::vector<data::Sample>& samples, size_t step, bool is_known)
+      : data::ListReader(samples, step), samples_(samples.size()), is_known_(is_known) {}
   std::optional<uint64_t> Samples() const override {
     return is_known_ ? std::optional<uint64_t>(samples_) : std::nullopt;
   }
@@ -31,12 +31,12 @@ class StreamReader : public ListReader {
 
 // Data divided into streams, whose numbers start where those of the stream before end.
 struct Layout {
-  std::vector<std::vector<Sample>> streams;
+  std::vector<std::vector<data::Sample>> streams;
   bool is_known = true;
 
   explicit Layout(const std::vector<size_t>& sizes, bool known = true) : is_known(known) {
-    const std::vector<Sample> all =
-        MakeSamples(std::accumulate(sizes.begin(), sizes.end(), size_t{0}));
+    const std::vector<data::Sample> all =
+        data::MakeSamples(std::accumulate(sizes.begin(), sizes.end(), size_t{0}));
     auto next = all.begin();
     for (const size_t size : sizes) {
       streams.emplace_back(next, next + static_cast<ptrdiff_t>(size));
@@ -45,8 +45,8 @@ struct Layout {
   }
 };
 
-PassOptions OptionsFor(const Layout& layout, size_t batchsize) {
-  PassOptions options = SmallPasses(batchsize);
+data::PassOptions OptionsFor(const Layout& layout, size_t batchsize) {
+  data::PassOptions options = data::SmallPasses(batchsize);
   options.streams = static_cast<uint32_t>(layout.streams.size());
   return options;
 }
@@ -55,7 +55,7 @@ PassOptions OptionsFor(const Layout& layout, size_t batchsize) {
 class Opener {
  public:
   explicit Opener(const Layout& layout) : layout_(layout) {}
-  PassSource::OpenStream For(uint32_t worker) {
+  data::PassSource::OpenStream For(uint32_t worker) {
     return [this, worker](uint32_t, uint32_t stream) {
       absl::MutexLock lock(&mutex_);
       readers_[stream].insert(worker);
@@ -74,11 +74,11 @@ class Opener {
   std::map<uint32_t, std::set<uint32_t>> readers_;
 };
 
-std::vector<Pass> OneWorker(const PassOptions& options, const Layout& layout,
-                            const PassCursor& start = {}) {
+std::vector<data::Pass> OneWorker(const data::PassOptions& options, const Layout& layout,
+                                  const data::PassCursor& start = {}) {
   Opener opener(layout);
-  PassSource source(options, opener.For(0), start);
-  std::vector<Pass> passes;
+  data::PassSource source(options, opener.For(0), start);
+  std::vector<data::Pass> passes;
   while (true) {
     auto pass = source.Next();
     EXPECT_TRUE(pass.ok()) << pass.status();
@@ -87,19 +87,19 @@ std::vector<Pass> OneWorker(const PassOptions& options, const Layout& layout,
   }
 }
 
-GroupPasses Workers(uint32_t size, const PassOptions& options, const Layout& layout,
-                    const PassCursor& start = {}, Opener* opener = nullptr) {
+GroupPasses Workers(uint32_t size, const data::PassOptions& options, const Layout& layout,
+                    const data::PassCursor& start = {}, Opener* opener = nullptr) {
   Opener own(layout);
   if (opener == nullptr) opener = &own;
   GroupPasses passes(size);
   ExpectAllWell(RunGroup(size, [&](ProcessGroup& group) -> absl::Status {
-    PassOptions part = options;
+    data::PassOptions part = options;
     part.part = group.rank();
     part.parts = size;
-    PassSource source(part, opener->For(group.rank()), start, nullptr,
-                      CoordinatorOf(group, options.value_bytes));
+    data::PassSource source(part, opener->For(group.rank()), start, nullptr,
+                            CoordinatorOf(group, options.value_bytes));
     while (true) {
-      CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Pass> pass, source.Next());
+      CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<data::Pass> pass, source.Next());
       if (pass == nullptr) return absl::OkStatus();
       CISTERN_RETURN_IF_ERROR(ExchangeRows(
           group, {options.segments, {false, true}, {options.segments, false}}, pass.get()));
@@ -110,11 +110,11 @@ GroupPasses Workers(uint32_t size, const PassOptions& options, const Layout& lay
 }
 
 // The numbers of the samples of each epoch.
-std::vector<std::multiset<float>> EpochsOf(const std::vector<Pass>& passes) {
+std::vector<std::multiset<float>> EpochsOf(const std::vector<data::Pass>& passes) {
   std::vector<std::multiset<float>> epochs;
-  for (const Pass& pass : passes) {
+  for (const data::Pass& pass : passes) {
     epochs.resize(std::max<size_t>(epochs.size(), pass.epoch + 1));
-    for (const HostBatch& batch : pass.batches) {
+    for (const data::HostBatch& batch : pass.batches) {
       epochs[pass.epoch].insert(batch.label.begin(), batch.label.end());
     }
   }
@@ -124,7 +124,7 @@ std::vector<std::multiset<float>> EpochsOf(const std::vector<Pass>& passes) {
 std::multiset<float> AllNumbers(const Layout& layout) {
   std::multiset<float> all;
   for (const auto& stream : layout.streams) {
-    for (const Sample& sample : stream) all.insert(sample.label);
+    for (const data::Sample& sample : stream) all.insert(sample.label);
   }
   return all;
 }
@@ -148,12 +148,12 @@ std::vector<Layout> RandomLayouts(size_t count) {
 TEST(StreamPasses, AnEpochHoldsEverySampleOnce) {
   for (const Layout& layout : RandomLayouts(40)) {
     for (const size_t batchsize : {1, 7, 10, 1000}) {
-      PassOptions options = OptionsFor(layout, batchsize);
+      data::PassOptions options = OptionsFor(layout, batchsize);
       options.num_epochs = 2;
-      const std::vector<Pass> passes = OneWorker(options, layout);
+      const std::vector<data::Pass> passes = OneWorker(options, layout);
       const std::multiset<float> all = AllNumbers(layout);
       EXPECT_EQ(EpochsOf(passes), (std::vector<std::multiset<float>>{all, all}));
-      for (const Pass& pass : passes) {
+      for (const data::Pass& pass : passes) {
         for (size_t b = 0; b + 1 < pass.batches.size(); ++b) {
           EXPECT_EQ(pass.batches[b].size, batchsize);
         }
@@ -165,11 +165,11 @@ TEST(StreamPasses, AnEpochHoldsEverySampleOnce) {
 TEST(StreamPasses, EveryNumberOfWorkersTrainsTheSameBatches) {
   for (const Layout& layout : RandomLayouts(6)) {
     for (const size_t max_batches : {0, 23}) {
-      PassOptions options = OptionsFor(layout, 10);
+      data::PassOptions options = OptionsFor(layout, 10);
       options.num_epochs = 2;
       options.max_batches = max_batches;
       options.cut_every = 3;
-      const std::vector<Pass> one = OneWorker(options, layout);
+      const std::vector<data::Pass> one = OneWorker(options, layout);
       for (const uint32_t workers : {2, 3, 4, 5}) {
         Opener opener(layout);
         ExpectSamePasses(Workers(workers, options, layout, {}, &opener), one);
@@ -184,22 +184,22 @@ TEST(StreamPasses, ResumeWithAnyNumberOfWorkers) {
   const Layout layout({40, 3, 0, 77, 12, 25}, /*known=*/true);
   const Layout unknown({40, 3, 0, 77, 12, 25}, /*known=*/false);
   for (const Layout* data : {&layout, &unknown}) {
-    PassOptions options = OptionsFor(*data, 10);
+    data::PassOptions options = OptionsFor(*data, 10);
     options.cut_every = 3;
     options.num_epochs = 2;
-    const std::vector<Pass> one = OneWorker(options, *data);
+    const std::vector<data::Pass> one = OneWorker(options, *data);
     ASSERT_GT(one.size(), 5u);
     for (const size_t done : {0, 2, 4}) {
-      std::vector<Pass> rest = OneWorker(options, *data, one[done].end);
+      std::vector<data::Pass> rest = OneWorker(options, *data, one[done].end);
       ASSERT_EQ(rest.size(), one.size() - done - 1);
       for (size_t p = 0; p < rest.size(); ++p) {
         for (size_t b = 0; b < rest[p].batches.size(); ++b) {
-          EXPECT_EQ(SamplesOf(rest[p], rest[p].batches[b]),
-                    SamplesOf(one[done + 1 + p], one[done + 1 + p].batches[b]));
+          EXPECT_EQ(data::SamplesOf(rest[p], rest[p].batches[b]),
+                    data::SamplesOf(one[done + 1 + p], one[done + 1 + p].batches[b]));
         }
       }
       ExpectSamePasses(Workers(3, options, *data, one[done].end), rest);
-      const PassCursor inside = one[done].CursorAfter(1);
+      const data::PassCursor inside = one[done].CursorAfter(1);
       ExpectSamePasses(Workers(2, options, *data, inside), OneWorker(options, *data, inside));
     }
   }
@@ -208,10 +208,10 @@ TEST(StreamPasses, ResumeWithAnyNumberOfWorkers) {
 TEST(StreamPasses, AreTheSameWhetherLengthsAreKnownOrNot) {
   for (Layout layout : RandomLayouts(10)) {
     layout.is_known = true;
-    const PassOptions options = OptionsFor(layout, 10);
-    const std::vector<Pass> known = OneWorker(options, layout);
+    const data::PassOptions options = OptionsFor(layout, 10);
+    const std::vector<data::Pass> known = OneWorker(options, layout);
     layout.is_known = false;
-    const std::vector<Pass> unknown = OneWorker(options, layout);
+    const std::vector<data::Pass> unknown = OneWorker(options, layout);
     ASSERT_EQ(known.size(), unknown.size());
     for (size_t p = 0; p < known.size(); ++p) {
       ASSERT_EQ(known[p].batches.size(), unknown[p].batches.size());
@@ -224,11 +224,11 @@ TEST(StreamPasses, AreTheSameWhetherLengthsAreKnownOrNot) {
 
 TEST(StreamPasses, StreamsGiveEqualPartsWhileTheyLast) {
   const Layout layout({100, 3, 9, 100});
-  const std::vector<Pass> passes = OneWorker(OptionsFor(layout, 10), layout);
+  const std::vector<data::Pass> passes = OneWorker(OptionsFor(layout, 10), layout);
   ASSERT_EQ(passes.size(), 1u);
   // Numbers of the samples that each stream gives to a batch.
   std::vector<std::vector<int>> parts;
-  for (const HostBatch& batch : passes[0].batches) {
+  for (const data::HostBatch& batch : passes[0].batches) {
     std::vector<int>& of_batch = parts.emplace_back(4);
     for (const float label : batch.label) {
       ++of_batch[label < 100 ? 0 : label < 103 ? 1 : label < 112 ? 2 : 3];
@@ -246,19 +246,19 @@ TEST(StreamPasses, StreamsGiveEqualPartsWhileTheyLast) {
 TEST(StreamPasses, AnEmptyDataSetIsRefusedByAllWorkers) {
   const Layout layout({0, 0, 0});
   Opener opener(layout);
-  PassSource source(OptionsFor(layout, 10), opener.For(0));
+  data::PassSource source(OptionsFor(layout, 10), opener.For(0));
   EXPECT_THAT(std::string(source.Next().status().message()), HasSubstr("holds no sample"));
 }
 
 TEST(StreamPasses, AnErrorOfOneStreamFailsAllWorkers) {
   const Layout layout({50, 50, 50});
   const auto ends = RunGroup(3, [&](ProcessGroup& group) -> absl::Status {
-    PassOptions part = OptionsFor(layout, 10);
+    data::PassOptions part = OptionsFor(layout, 10);
     part.part = group.rank();
     part.parts = 3;
-    PassSource source(
+    data::PassSource source(
         part,
-        [&](uint32_t, uint32_t stream) -> absl::StatusOr<std::unique_ptr<SampleReader>> {
+        [&](uint32_t, uint32_t stream) -> absl::StatusOr<std::unique_ptr<data::SampleReader>> {
           if (stream == 1) return absl::DataLossError("b.norm: cut short");
           return std::make_unique<StreamReader>(layout.streams[stream], 7, true);
         },
@@ -273,13 +273,13 @@ TEST(StreamPasses, AnErrorOfOneStreamFailsAllWorkers) {
 
 TEST(StreamPasses, DataThatChangedSinceTheRunStoppedIsRefused) {
   const Layout layout({40, 30, 20});
-  PassOptions options = OptionsFor(layout, 10);
+  data::PassOptions options = OptionsFor(layout, 10);
   options.cut_every = 5;
-  const PassCursor stopped = OneWorker(options, layout)[0].end;
+  const data::PassCursor stopped = OneWorker(options, layout)[0].end;
   EXPECT_EQ(stopped.next.streams.size(), 3u);
   const auto resume = [&](const Layout& now) {
     Opener opener(now);
-    PassSource source(OptionsFor(now, 10), opener.For(0), stopped);
+    data::PassSource source(OptionsFor(now, 10), opener.For(0), stopped);
     return std::string(source.Next().status().message());
   };
   EXPECT_THAT(resume(Layout({40, 30, 20, 5})), HasSubstr("the data changed"));

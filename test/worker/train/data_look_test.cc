@@ -36,14 +36,14 @@ class LookAt : public testing::Test {
  private:
   void Write(const std::string& name, unsigned seed,
              const std::function<void(Sample*, std::mt19937&)>& change) {
-    NormWriterOptions options;
+    data::NormWriterOptions options;
     options.shape.slot_nums = {kSlots};
     options.shape.max_keys = {kSlots};
     options.shape.dense_dim = 1;
-    auto writer = NormWriter::Create(Disk(), folder_.path() + name, options);
+    auto writer = data::NormWriter::Create(Disk(), folder_.path() + name, options);
     ASSERT_TRUE(writer.ok()) << writer.status();
     std::mt19937 random(seed);
-    SampleBlock block;
+    data::SampleBlock block;
     block.Reset(1);
     for (size_t i = 0; i < 2000; ++i) {
       Sample sample;

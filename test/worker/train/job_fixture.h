@@ -26,13 +26,13 @@ inline constexpr uint32_t kSlots = 4;
 // Writes synthetic samples that a model can learn: even keys click.
 inline void WriteSamples(const std::string& path, size_t samples, uint64_t key_range,
                          unsigned seed) {
-  NormWriterOptions options;
+  data::NormWriterOptions options;
   options.shape.slot_nums = {kSlots};
   options.shape.max_keys = {kSlots};
-  auto writer = NormWriter::Create(Disk(), path, options);
+  auto writer = data::NormWriter::Create(Disk(), path, options);
   ASSERT_TRUE(writer.ok()) << writer.status();
   std::mt19937 random(seed);
-  SampleBlock block;
+  data::SampleBlock block;
   block.Reset(1);
   for (size_t i = 0; i < samples; ++i) {
     int even = 0;

@@ -9,35 +9,35 @@ namespace cistern {
 namespace {
 
 TEST(PermuteSlot, MovesTheKeysOfOneSlotOnly) {
-  HostBatch batch;
+  data::HostBatch batch;
   batch.size = 3;
   batch.sparse.resize(1);
   batch.sparse[0].slot_num = 2;
   // (sample, slot): 0: {1} {2, 3}   1: {4} {}   2: {5} {6}
   batch.sparse[0].offsets = {0, 1, 3, 4, 4, 5, 6};
   batch.sparse[0].rows = {1, 2, 3, 4, 5, 6};
-  const HostBatch permuted = PermuteSlot(batch, 0, {1, 1}, {1, 2, 0});
+  const data::HostBatch permuted = PermuteSlot(batch, 0, {1, 1}, {1, 2, 0});
   // 0: {1} {}   1: {4} {6}   2: {5} {2, 3}
   EXPECT_EQ(permuted.sparse[0].offsets, (std::vector<uint32_t>{0, 1, 1, 2, 3, 4, 6}));
   EXPECT_EQ(permuted.sparse[0].rows, (std::vector<Row>{1, 4, 6, 5, 2, 3}));
 }
 
 TEST(PermuteSlot, MovesAllPlacesOfASequence) {
-  HostBatch batch;
+  data::HostBatch batch;
   batch.size = 2;
   batch.sparse.resize(1);
   batch.sparse[0].slot_num = 3;
   // (sample, place): 0: {1} {2} {}   1: {3} {4} {5}; the last two places are a sequence.
   batch.sparse[0].offsets = {0, 1, 2, 2, 3, 4, 5};
   batch.sparse[0].rows = {1, 2, 3, 4, 5};
-  const HostBatch permuted = PermuteSlot(batch, 0, {1, 2}, {1, 0});
+  const data::HostBatch permuted = PermuteSlot(batch, 0, {1, 2}, {1, 0});
   // 0: {1} {4} {5}   1: {3} {2} {}
   EXPECT_EQ(permuted.sparse[0].offsets, (std::vector<uint32_t>{0, 1, 2, 3, 4, 5, 5}));
   EXPECT_EQ(permuted.sparse[0].rows, (std::vector<Row>{1, 4, 5, 3, 2}));
 }
 
 TEST(PermuteColumn, MovesOneColumnOnly) {
-  HostBatch batch;
+  data::HostBatch batch;
   batch.size = 2;
   batch.dense = {1, 2, 3, 4};
   EXPECT_EQ(PermuteColumn(batch, 1, 2, {1, 0}).dense, (std::vector<float>{1, 4, 3, 2}));

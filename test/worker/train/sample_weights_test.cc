@@ -34,14 +34,14 @@ class SampleWeights : public JobFixture {
   // Writes the weights as the last labels, or leaves them out.
   std::string Write(const std::string& name, const std::vector<Weighted>& samples,
                     bool weighted = true) {
-    NormWriterOptions options;
+    data::NormWriterOptions options;
     options.shape.label_dim = weighted ? 2 : 1;
     options.shape.slot_nums = {kSlots};
     options.shape.max_keys = {kSlots};
     const std::string path = folder_ + "/" + name + ".norm";
-    auto writer = NormWriter::Create(Disk(), path, options);
+    auto writer = data::NormWriter::Create(Disk(), path, options);
     EXPECT_TRUE(writer.ok()) << writer.status();
-    SampleBlock block;
+    data::SampleBlock block;
     block.Reset(1);
     for (const Weighted& sample : samples) {
       for (const Key key : sample.keys) {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -428,4 +428,4 @@ absl::StatusOr<std::unique_ptr<SampleReader>> Feed::Open(uint32_t stream) {
   return std::make_unique<BlockReader>(&partitions_[stream].block);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -28,7 +28,7 @@
 #include "worker/data/source/epoch_source.h"
 #include "worker/data/source/pass_cursor.h"
 
-namespace cistern {
+namespace cistern::data {
 
 struct FeedOptions {
   // A slice ends this long after its first sample, ...
@@ -156,4 +156,4 @@ class Feed : public EpochSource {
   std::string slice_, next_slice_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -14,7 +14,7 @@
 #include "common/base/status.h"
 #include "worker/data/format/sample_block.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // How far a reader is behind its source.
 struct FeedLag {
@@ -63,4 +63,4 @@ class FeedSource {
                                                               const std::string& place) = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

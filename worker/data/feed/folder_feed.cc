@@ -18,7 +18,7 @@
 #include "worker/data/storage/remote_tree.h"
 #include "worker/data/storage/storage.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -453,4 +453,4 @@ absl::StatusOr<std::unique_ptr<FeedSource>> OpenFolderFeed(const FolderFeedOptio
   return std::make_unique<FolderFeed>(mine);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

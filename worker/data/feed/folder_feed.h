@@ -19,7 +19,7 @@
 #include "worker/data/feed/feed_source.h"
 #include "worker/data/format/sample_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Names of files that a place holds.
 inline constexpr size_t kRecentFiles = 1000;
@@ -49,4 +49,4 @@ struct FolderFeedOptions {
 // kInvalidArgument: the folder is not there, or is none. (A remote path may have no objects yet.)
 absl::StatusOr<std::unique_ptr<FeedSource>> OpenFolderFeed(const FolderFeedOptions& options);
 
-}  // namespace cistern
+}  // namespace cistern::data

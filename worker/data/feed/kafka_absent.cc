@@ -2,7 +2,7 @@
 #include "absl/strings/match.h"
 #include "worker/data/feed/kafka_feed.h"
 
-namespace cistern {
+namespace cistern::data {
 
 bool IsKafka(const std::string& source) {
   return absl::StartsWith(source, "kafka://");
@@ -13,4 +13,4 @@ absl::StatusOr<std::unique_ptr<FeedSource>> OpenKafkaFeed(const KafkaFeedOptions
       options.source, ": this build has no Kafka: install librdkafka-dev and build again"));
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -21,7 +21,7 @@
 #include "common/base/thread_pool.h"
 #include "worker/data/format/label_check.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -633,4 +633,4 @@ absl::StatusOr<std::unique_ptr<FeedSource>> OpenKafkaFeed(const KafkaFeedOptions
   return feed;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

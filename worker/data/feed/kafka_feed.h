@@ -15,7 +15,7 @@
 #include "worker/data/feed/payload_reader.h"
 #include "worker/data/format/data_set.h"
 
-namespace cistern {
+namespace cistern::data {
 
 struct KafkaFeedOptions {
   std::string source;  // "kafka://host:port,host:port/topic,topic"
@@ -43,4 +43,4 @@ bool IsKafka(const std::string& source);
 // no broker answers. kUnimplemented: a build without librdkafka.
 absl::StatusOr<std::unique_ptr<FeedSource>> OpenKafkaFeed(const KafkaFeedOptions& options);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -4,7 +4,7 @@
 #include "worker/data/recipe/text_samples.h"
 #include "worker/data/storage/storage.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using OpenFile = std::function<absl::StatusOr<std::unique_ptr<SampleReader>>(const std::string&)>;
@@ -123,4 +123,4 @@ absl::StatusOr<std::unique_ptr<FeedSource>> OpenFeedSource(const FeedSourceOptio
   return OpenFolder(options);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "worker/data/feed/kafka_feed.h"
 #include "worker/data/format/data_set.h"
 
-namespace cistern {
+namespace cistern::data {
 
 struct FeedSourceOptions {
   // A folder, "file://FOLDER", a remote path, or topics (kafka_feed.h).
@@ -30,4 +30,4 @@ struct FeedSourceOptions {
 // model.
 absl::StatusOr<std::unique_ptr<FeedSource>> OpenFeedSource(const FeedSourceOptions& options);
 
-}  // namespace cistern
+}  // namespace cistern::data

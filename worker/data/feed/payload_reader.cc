@@ -14,7 +14,7 @@
 #include "worker/data/recipe/json_members.h"
 #include "worker/data/recipe/part_columns.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 class TextPayload : public PayloadReader {
@@ -351,4 +351,4 @@ std::unique_ptr<PayloadReader> ReadNormPayload(const NormOptions& options) {
   return std::make_unique<NormPayload>(options);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

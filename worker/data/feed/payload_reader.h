@@ -15,7 +15,7 @@
 #include "worker/data/format/sample_reader.h"
 #include "worker/data/recipe/recipe_folder.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Reads the samples of one message after the other.
 //
@@ -35,4 +35,4 @@ absl::StatusOr<std::unique_ptr<PayloadReader>> ReadRecipePayload(
 // options: its source is not read.
 std::unique_ptr<PayloadReader> ReadNormPayload(const NormOptions& options);
 
-}  // namespace cistern
+}  // namespace cistern::data

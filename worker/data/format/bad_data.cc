@@ -2,7 +2,7 @@
 
 #include "common/base/log.h"
 
-namespace cistern {
+namespace cistern::data {
 
 bool IsBadData(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsDataLoss(status) || absl::IsOutOfRange(status) ||
@@ -32,4 +32,4 @@ BadData::Counts BadData::counts() const {
   return counts;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

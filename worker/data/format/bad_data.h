@@ -9,7 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Whether `status` means that a file is bad, so that it can be left out: missing, cut short,
 // corrupt or too new. Everything else ends a run in any case: options that do not fit the data,
@@ -34,4 +34,4 @@ class BadData {
   std::map<std::string, std::set<std::string>> paths_ ABSL_GUARDED_BY(mutex_);  // by cause
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

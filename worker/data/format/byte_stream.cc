@@ -5,7 +5,7 @@
 
 #include "worker/data/storage/storage.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kFirstBytes = 4096;
@@ -63,4 +63,4 @@ absl::StatusOr<bool> ByteStream::Seek(uint64_t offset) {
   return true;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -10,7 +10,7 @@
 #include "common/base/status.h"
 #include "common/io/byte_source.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Bytes [offset(), offset() + available()) of the source are contiguous at data(). Fill reads more
 // bytes, Consume drops bytes at the front. The buffer grows only as far as a Fill requests and the
@@ -67,4 +67,4 @@ class ByteStream {
   bool at_end_ = false;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -8,7 +8,7 @@
 
 #include "worker/data/format/sample_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Passes on another reader's samples. The first sample that FindBad returns is kOutOfRange, with
 // its file and record, and no part of it is appended.
@@ -52,4 +52,4 @@ class CheckedReader : public SampleReader {
   uint64_t samples_ = 0;  // read or skipped so far
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -8,7 +8,7 @@
 #include "worker/data/format/label_check.h"
 #include "worker/data/format/skipping_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 
 namespace {
 
@@ -71,4 +71,4 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenDataSet(const DataSetOptions& 
   return OpenFilesOf(options, paths);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

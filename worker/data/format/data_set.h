@@ -10,7 +10,7 @@
 #include "worker/data/format/sample_reader.h"
 #include "worker/data/format/tar_sample.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The formats are listed in format_list.cc.
 enum class DataFormat { kNorm, kRaw, kParquet, kTar };
@@ -69,4 +69,4 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenFilesOf(const DataSetOptions& 
                                                           const std::vector<std::string>& paths,
                                                           bool may_be_empty = false);
 
-}  // namespace cistern
+}  // namespace cistern::data

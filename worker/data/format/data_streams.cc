@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // The first samples of another reader.
@@ -101,4 +101,4 @@ absl::StatusOr<std::unique_ptr<SampleReader>> DataStreams::OpenRange(
   return std::make_unique<LimitedReader>(std::move(reader), begin, end - begin);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -10,7 +10,7 @@
 #include "worker/data/format/data_set.h"
 #include "worker/data/format/record_places.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Stream s of S is files s, s + S, s + 2 S, ... of an epoch, so that all streams together go
 // through the files in their order. Fewer files than wanted streams are divided inside: stream s is
@@ -52,4 +52,4 @@ class DataStreams {
   uint64_t samples_ = 0;  // of the data set, with places_
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

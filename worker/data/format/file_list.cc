@@ -17,7 +17,7 @@
 #include "worker/data/storage/path_list.h"
 #include "worker/data/storage/storage.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -253,4 +253,4 @@ absl::Status WriteFileList(FileSystem& files, const std::string& path,
   return file->Close();
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "common/io/file_system.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Returns the data files of `source`, in order. A source is a file list, a data file, a pattern, or
 // several of these, separated by commas. A pattern matches data files only: braces
@@ -45,4 +45,4 @@ std::string BinaryHint(absl::string_view begin);
 absl::Status WriteFileList(FileSystem& files, const std::string& path,
                            const std::vector<std::string>& names);
 
-}  // namespace cistern
+}  // namespace cistern::data

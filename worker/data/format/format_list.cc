@@ -9,7 +9,7 @@
 #include "worker/data/format/sample_set_writer.h"
 #include "worker/data/format/tar_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using ReaderOr = absl::StatusOr<std::unique_ptr<SampleReader>>;
@@ -94,4 +94,4 @@ absl::StatusOr<DataFormat> FormatOfName(absl::string_view name) {
                                                  absl::StrJoin(names, ", "), " or ", last));
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

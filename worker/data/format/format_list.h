@@ -11,7 +11,7 @@
 #include "common/io/file_system.h"
 #include "worker/data/format/data_set.h"
 
-namespace cistern {
+namespace cistern::data {
 
 class SampleSetWriter;  // sample_set_writer.h
 
@@ -36,4 +36,4 @@ absl::Span<const DataFormatEntry> DataFormats();
 // options.own, or the entry of options.format.
 const DataFormatEntry& EntryOf(const DataSetOptions& options);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -5,7 +5,7 @@
 #include "common/base/hash.h"
 #include "common/base/types.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // XXH3 of `text`, such as "C1=68fd1e64", reduced to 63 (wide) or 32 bits; never the reserved key.
 inline Key HashedKeyOf(absl::string_view text, bool wide) {
@@ -15,4 +15,4 @@ inline Key HashedKeyOf(absl::string_view text, bool wide) {
   return hash == (wide ? kReservedKey64 : kReservedKey32) ? hash - 1 : hash;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

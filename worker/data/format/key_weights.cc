@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // Threads: one at a time.
@@ -135,4 +135,4 @@ std::unique_ptr<SampleReader> OpenWithKeyWeights(std::unique_ptr<SampleReader> r
   return std::make_unique<KeyWeightReader>(std::move(reader), shape);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -14,7 +14,7 @@
 #include "absl/types/span.h"
 #include "worker/data/format/sample_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Whether the keys of some input have weights.
 bool HasKeyWeights(const SampleShape& shape);
@@ -38,4 +38,4 @@ bool AreAllOne(absl::Span<const float> weights);
 std::unique_ptr<SampleReader> OpenWithKeyWeights(std::unique_ptr<SampleReader> reader,
                                                  const SampleShape& shape);
 
-}  // namespace cistern
+}  // namespace cistern::data

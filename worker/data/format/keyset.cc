@@ -13,7 +13,7 @@
 #include "worker/data/format/checked_reader.h"
 #include "worker/data/format/file_list.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kSamplesPerBlock = 4096;
@@ -184,4 +184,4 @@ absl::StatusOr<KeysetSummary> CheckKeyset(const KeysetOptions& options, const st
   return summary;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

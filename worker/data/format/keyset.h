@@ -14,7 +14,7 @@
 #include "common/io/file_system.h"
 #include "worker/data/format/data_set.h"
 
-namespace cistern {
+namespace cistern::data {
 
 struct KeysetOptions {
   DataSetOptions data;
@@ -53,4 +53,4 @@ absl::StatusOr<KeysetSummary> WriteKeyset(FileSystem& files, const KeysetOptions
 // holds the reserved key or a negative key.
 absl::StatusOr<KeysetSummary> CheckKeyset(const KeysetOptions& options, const std::string& path);
 
-}  // namespace cistern
+}  // namespace cistern::data

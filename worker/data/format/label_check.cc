@@ -4,7 +4,7 @@
 
 #include "worker/data/format/checked_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 class LabelReader : public CheckedReader {
@@ -61,4 +61,4 @@ std::unique_ptr<SampleReader> OpenWithLabels(std::unique_ptr<SampleReader> reade
   return std::make_unique<LabelReader>(std::move(reader), data);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

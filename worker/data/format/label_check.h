@@ -6,7 +6,7 @@
 #include "common/base/status.h"
 #include "worker/data/format/data_set.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Where labels may be missing (HugeCTR's MultiCrossEntropyLoss), a value below this means no label.
 inline constexpr float kNoLabelBelow = -0.5f;
@@ -27,4 +27,4 @@ inline bool IsSampleWeight(double x) {
 std::unique_ptr<SampleReader> OpenWithLabels(std::unique_ptr<SampleReader> reader,
                                              const DataSetOptions& data);
 
-}  // namespace cistern
+}  // namespace cistern::data

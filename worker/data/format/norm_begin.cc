@@ -4,7 +4,7 @@
 
 #include "worker/data/format/file_list.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 bool IsPlausible(const NormHeader& header) {
@@ -78,4 +78,4 @@ absl::StatusOr<NormBegin> ReadNormBegin(ByteStream& stream) {
   return begin;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "worker/data/format/norm_format.h"
 #include "worker/data/format/sample_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 
 struct NormBegin {
   NormCheck check = NormCheck::kNone;
@@ -23,4 +23,4 @@ absl::StatusOr<NormBegin> ReadNormBegin(ByteStream& stream);
 // For messages: "label_dim 1, dense_dim 13, slot_num 26".
 std::string NormShapeText(int64_t labels, int64_t dense, int64_t slots);
 
-}  // namespace cistern
+}  // namespace cistern::data

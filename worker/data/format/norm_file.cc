@@ -7,7 +7,7 @@
 #include "worker/data/format/file_list.h"
 #include "worker/data/format/key_weights.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 const char* Name(NormCheck check) {
@@ -401,4 +401,4 @@ std::string NormFile::WidthHint() const {
                       "?)");
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

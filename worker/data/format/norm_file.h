@@ -10,7 +10,7 @@
 #include "worker/data/format/norm_format.h"
 #include "worker/data/format/sample_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Threads: one at a time.
 class NormFile {
@@ -87,4 +87,4 @@ class NormFile {
   std::vector<size_t> keys_before_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -19,7 +19,7 @@
 
 #include "worker/data/format/sample_block.h"
 
-namespace cistern {
+namespace cistern::data {
 
 static_assert(std::endian::native == std::endian::little);
 
@@ -59,4 +59,4 @@ inline uint64_t SlotNum(const SampleShape& shape) {
   return slots;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -7,7 +7,7 @@
 #include "worker/data/format/sample_reader.h"
 #include "worker/data/storage/storage.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // Number of samples that the default Skip reads at once.
@@ -112,4 +112,4 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenNorm(const NormOptions& option
   return std::make_unique<NormReader>(options, std::move(files));
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -6,7 +6,7 @@
 #include "common/base/check.h"
 #include "worker/data/format/file_list.h"
 
-namespace cistern {
+namespace cistern::data {
 
 NormSetWriter::NormSetWriter(FileSystem& files, std::string folder,
                              const NormWriterOptions& options, uint64_t samples_per_file)
@@ -86,4 +86,4 @@ absl::Status NormSetWriter::CloseFile() {
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -10,7 +10,7 @@
 #include "common/base/thread_pool.h"
 #include "worker/data/format/norm_writer.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Writes <folder>/part-00000.norm, part-00001.norm, ... and, at Close, <folder>/file_list.txt.
 // Writes at least one file, so that an empty set is readable too.
@@ -56,4 +56,4 @@ class NormSetWriter {
   uint64_t bytes_ = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

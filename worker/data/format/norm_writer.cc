@@ -6,7 +6,7 @@
 #include "common/base/check.h"
 #include "worker/data/format/key_weights.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 template <typename T>
@@ -177,4 +177,4 @@ absl::Status NormWriter::Close() {
   return file_->Close();
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

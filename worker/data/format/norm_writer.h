@@ -9,7 +9,7 @@
 #include "worker/data/format/norm_format.h"
 #include "worker/data/format/sample_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 
 struct NormWriterOptions {
   NormCheck check = NormCheck::kNone;
@@ -75,4 +75,4 @@ class NormWriter {
   std::string record_;  // the current one
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

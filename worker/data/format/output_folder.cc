@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -120,4 +120,4 @@ absl::Status OutputFolder::Publish() {
   return files_.SyncFolder(ParentFolder(path_));
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "common/io/file_system.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Files are written to a temporary folder next to the final one; Publish renames it. Without
 // Publish, the destructor removes the temporary folder.
@@ -48,4 +48,4 @@ class OutputFolder {
   std::unique_ptr<FileLock> lock_;  // on temporary_; null once published
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -2,7 +2,7 @@
 #include "worker/data/format/parquet_reader.h"
 #include "worker/data/format/sample_set_writer.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 absl::Status Absent(const std::string& what) {
@@ -35,4 +35,4 @@ std::string ParquetLibrary() {
   return "";
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "common/io/file.h"
 #include "worker/data/format/key_weights.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using Json = nlohmann::json;
@@ -170,4 +170,4 @@ absl::StatusOr<ParquetColumns> FindParquetColumns(const ParquetOutline& file,
   return columns;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "worker/data/format/sample_block.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Column indices in the file, in the order of the model.
 struct ParquetColumns {
@@ -42,4 +42,4 @@ absl::StatusOr<ParquetColumns> ParquetColumnsOfMetadata(const std::string& path,
                                                         const ParquetOutline& file,
                                                         const SampleShape& shape);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -12,7 +12,7 @@
 #include "worker/data/storage/remote_file.h"
 #include "worker/data/storage/storage.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr int64_t kMagicSize = 4;
@@ -86,4 +86,4 @@ absl::Status ParquetReadError(const std::string& path, const ParquetMemory* memo
       absl::StrCat(path, " is corrupt, or not a Parquet file: ", error.what()));
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "worker/data/format/parquet_memory.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // What `error` says about the file `path`. kDataLoss: it is corrupt, cut short or not a Parquet
 // file. kUnimplemented: it uses a feature of the format that Arrow does not have.
@@ -28,4 +28,4 @@ absl::Status ReadParquet(const std::string& path, const std::unique_ptr<ParquetM
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

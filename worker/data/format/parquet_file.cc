@@ -13,7 +13,7 @@
 #include "worker/data/storage/remote_file.h"
 #include "worker/data/storage/storage.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kRowsPerRead = 4096;
@@ -358,4 +358,4 @@ absl::Status ParquetFile::Refuse(absl::StatusCode code, size_t row, const Column
                          file_->metadata()->schema()->Column(column.position)->name(), "': ", why));
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

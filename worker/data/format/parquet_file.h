@@ -13,7 +13,7 @@
 #include "worker/data/format/sample_reader.h"
 #include "worker/data/format/slot_sizes.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Threads: one at a time.
 class ParquetFile {
@@ -96,4 +96,4 @@ class ParquetFile {
   absl::Status error_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 int64_t LimitOf(int64_t file_bytes) {
@@ -50,4 +50,4 @@ void ParquetMemory::Free(uint8_t* bytes, int64_t size, int64_t alignment) {
   held_ -= size;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

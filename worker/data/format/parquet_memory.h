@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-namespace cistern {
+namespace cistern::data {
 
 // A memory pool with a limit. Before Arrow reads a page, it allocates the size that the page header
 // declares: three flipped bits in a file of 3 KB request 2 GB. This pool allocates at most what the
@@ -54,4 +54,4 @@ class ParquetMemory : public arrow::MemoryPool {
   std::atomic<int64_t> held_ = 0, refused_ = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -7,7 +7,7 @@
 
 #include "common/io/new_file.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Passes Arrow's output to a NewFile, and keeps the original error of a failed call.
 class ParquetOutput::Sink : public arrow::io::OutputStream {
@@ -93,4 +93,4 @@ absl::Status ParquetOutput::Guard(const std::function<void()>& work) const {
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

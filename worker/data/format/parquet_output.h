@@ -10,7 +10,7 @@
 #include "common/base/status.h"
 #include "common/io/file_system.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Writes row groups, compressed with snappy, through the FileSystem. The file appears under its
 // name at Close. Errors are those of the file, or kInternal with the text of Arrow's exception.
@@ -40,4 +40,4 @@ class ParquetOutput {
   std::unique_ptr<parquet::ParquetFileWriter> writer_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -7,7 +7,7 @@
 #include "worker/data/format/parquet_file.h"
 #include "worker/data/storage/storage.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 class ParquetReader : public SampleReader {
@@ -108,4 +108,4 @@ std::string ParquetLibrary() {
   return "Arrow " ARROW_VERSION_STRING;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "worker/data/format/sample_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 
 struct ParquetOptions {
   std::string source;  // a file list, a .parquet file, or several of either, comma-separated
@@ -37,4 +37,4 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenParquet(const ParquetOptions& 
 // The library that reads Parquet, such as "Arrow 26.0.1"; empty if built without Parquet.
 std::string ParquetLibrary();
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -16,7 +16,7 @@
 #include "worker/data/format/parquet_output.h"
 #include "worker/data/format/sample_set_writer.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr uint64_t kRowsPerGroup = 65536;
@@ -186,4 +186,4 @@ absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateParquetSetWriter(
   return std::make_unique<ParquetSet>(files, folder, options.shape, samples_per_file);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 bool IsWhole(const parquet::ColumnDescriptor& column) {
@@ -54,4 +54,4 @@ absl::Status CheckParquetType(const parquet::ColumnDescriptor& column, int posit
       "same folder"));
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -5,7 +5,7 @@
 
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // OK if the column can be a slot (whole numbers), or else a label or dense feature (numbers).
 // kInvalidArgument names column, type and fix. position: of the column, for the message.
@@ -14,4 +14,4 @@ absl::Status CheckParquetType(const parquet::ColumnDescriptor& column, int posit
 // Whether the column holds integers without a sign.
 bool IsUnsignedColumn(const parquet::ColumnDescriptor& column);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace cistern {
+namespace cistern::data {
 
 void AppendPredictionLines(absl::Span<const float> labels, absl::Span<const float> predictions,
                            size_t label_dim, std::string* text) {
@@ -12,4 +12,4 @@ void AppendPredictionLines(absl::Span<const float> labels, absl::Span<const floa
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

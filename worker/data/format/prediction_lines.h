@@ -5,7 +5,7 @@
 
 #include "absl/types/span.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Appends a line "label<TAB>prediction" per sample, predictions with 9 significant digits, from
 // which the same float is read back. With several labels a line holds one pair per label, separated
@@ -15,4 +15,4 @@ namespace cistern {
 void AppendPredictionLines(absl::Span<const float> labels, absl::Span<const float> predictions,
                            size_t label_dim, std::string* text);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -14,7 +14,7 @@
 #include "worker/data/format/slot_sizes.h"
 #include "worker/data/storage/storage.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 class RawReader : public SampleReader {
@@ -298,4 +298,4 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenRaw(const RawOptions& options,
   return std::make_unique<RawReader>(options, std::move(sizes), std::move(files), samples);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -15,7 +15,7 @@
 #include "common/base/status.h"
 #include "worker/data/format/sample_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 
 struct RawOptions {
   std::string source;  // a file list, a data file, or several of either, comma-separated
@@ -44,4 +44,4 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenRaw(const RawOptions& options)
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenRaw(const RawOptions& options,
                                                       const std::vector<std::string>& paths);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "worker/data/format/key_weights.h"
 #include "worker/data/format/sample_set_writer.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr const char* kFileName = "data.bin";
@@ -141,4 +141,4 @@ absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateRawSetWriter(FileSystem& 
   return std::make_unique<RawSet>(files, folder, std::move(file), options);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-namespace cistern {
+namespace cistern::data {
 
 void RecordPlaces::Add(const std::string& path, const Place& place) {
   absl::MutexLock lock(&mutex_);
@@ -20,4 +20,4 @@ std::optional<RecordPlaces::Place> RecordPlaces::AtOrBefore(const std::string& p
   return Place{at, byte};
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

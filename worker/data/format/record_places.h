@@ -8,7 +8,7 @@
 
 #include "absl/synchronization/mutex.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Readers of Norm and tar files find a record by stepping over those before it. Streams that are
 // ranges of one file (data_streams.h) share their places, so that a file is stepped over once in a
@@ -30,4 +30,4 @@ class RecordPlaces {
   std::map<std::string, std::map<uint64_t, uint64_t>> bytes_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

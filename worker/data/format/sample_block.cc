@@ -2,7 +2,7 @@
 
 #include "common/base/check.h"
 
-namespace cistern {
+namespace cistern::data {
 
 SampleBlock::Sizes SampleBlock::sizes() const {
   Sizes sizes{label.size(), dense.size(), {}, {}};
@@ -75,4 +75,4 @@ std::vector<float> TakeWeights(size_t samples, std::vector<float>* labels) {
   return weights;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

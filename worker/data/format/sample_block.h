@@ -7,7 +7,7 @@
 
 #include "common/base/types.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The shape of a data set's samples, from the model's Data layer or a file's header.
 struct SampleShape {
@@ -68,4 +68,4 @@ struct SampleBlock {
 // n], then [samples, n - 1].
 std::vector<float> TakeWeights(size_t samples, std::vector<float>* labels);
 
-}  // namespace cistern
+}  // namespace cistern::data

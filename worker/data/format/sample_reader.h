@@ -12,7 +12,7 @@
 #include "worker/data/format/record_places.h"
 #include "worker/data/format/sample_block.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Threads: one at a time.
 class SampleReader {
@@ -94,4 +94,4 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenNorm(const NormOptions& option
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenNorm(const NormOptions& options,
                                                        const std::vector<std::string>& paths);
 
-}  // namespace cistern
+}  // namespace cistern::data

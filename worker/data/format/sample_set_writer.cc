@@ -3,7 +3,7 @@
 #include "worker/data/format/format_list.h"
 #include "worker/data/format/norm_set_writer.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 class NormSet : public SampleSetWriter {
@@ -44,4 +44,4 @@ absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateSampleSetWriter(
   return EntryOf(options).create(files, folder, options, samples_per_file);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

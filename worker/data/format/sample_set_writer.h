@@ -10,7 +10,7 @@
 #include "common/io/file_system.h"
 #include "worker/data/format/data_set.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Writes the files of a data set and their file_list.txt to an existing folder. Before Close the
 // folder is not a valid data set, so use one that appears as a whole (output_folder.h).
@@ -50,4 +50,4 @@ absl::StatusOr<std::unique_ptr<SampleSetWriter>> CreateParquetSetWriter(
     FileSystem& files, const std::string& folder, const DataSetOptions& options,
     uint64_t samples_per_file);
 
-}  // namespace cistern
+}  // namespace cistern::data

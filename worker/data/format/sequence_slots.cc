@@ -5,7 +5,7 @@
 
 #include "common/base/check.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 uint32_t LengthOf(const SequenceSlots& sequences, uint32_t slot) {
@@ -105,4 +105,4 @@ std::unique_ptr<SampleReader> WithPlaces(std::unique_ptr<SampleReader> reader,
   return std::make_unique<PlacesReader>(std::move(reader), sequences, slot_nums);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

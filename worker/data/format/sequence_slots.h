@@ -13,7 +13,7 @@
 #include "absl/types/span.h"
 #include "worker/data/format/sample_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The sequences of one sparse input.
 struct SequenceSlots {
@@ -49,4 +49,4 @@ std::unique_ptr<SampleReader> WithPlaces(std::unique_ptr<SampleReader> reader,
                                          const std::vector<SequenceSlots>& sequences,
                                          const std::vector<uint32_t>& slot_nums);
 
-}  // namespace cistern
+}  // namespace cistern::data

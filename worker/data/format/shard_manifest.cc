@@ -9,7 +9,7 @@
 #include "worker/data/storage/remote.h"
 #include "worker/data/storage/storage.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -161,4 +161,4 @@ const ShardManifests::Shards& ShardManifests::ShardsIn(const std::string& folder
   return it->second;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

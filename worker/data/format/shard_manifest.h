@@ -11,7 +11,7 @@
 #include "common/base/status.h"
 #include "common/io/file_system.h"
 
-namespace cistern {
+namespace cistern::data {
 
 inline constexpr char kShardManifestName[] = "manifest.json";
 
@@ -61,4 +61,4 @@ class ShardManifests {
   std::map<std::string, Shards> folders_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

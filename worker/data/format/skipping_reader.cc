@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kBlockSamples = 1024;
@@ -133,4 +133,4 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenSkippingBadFiles(
   return std::make_unique<SkippingReader>(paths, inputs, most, std::move(open), bad, may_be_empty);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "worker/data/format/bad_data.h"
 #include "worker/data/format/sample_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Reads `paths` one after the other. Where a file is bad (IsBadData), counts it in `bad` and goes
 // on with the next one; the samples before the bad place are kept. Other errors are passed on.
@@ -25,4 +25,4 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenSkippingBadFiles(
     std::function<absl::StatusOr<std::unique_ptr<SampleReader>>(const std::string& path)> open,
     BadData* bad, bool may_be_empty = false);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -2,7 +2,7 @@
 
 #include "worker/data/format/key_weights.h"
 
-namespace cistern {
+namespace cistern::data {
 
 absl::StatusOr<SlotSizes> SlotSizes::Create(const SampleShape& shape,
                                             const std::vector<uint64_t>& sizes) {
@@ -43,4 +43,4 @@ std::string SlotSizes::Refusal(size_t slot, int64_t key) const {
                       "] allows: raise that size, or number the slot's keys from 0 without gaps");
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

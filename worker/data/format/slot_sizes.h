@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "worker/data/format/sample_block.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // In the Raw and Parquet formats, each slot numbers its keys 0, 1, 2, ...; a key of slot s becomes
 // key + the sum of the sizes of the slots before s, so that slots do not share keys. A slot of size
@@ -37,4 +37,4 @@ class SlotSizes {
   std::vector<Key> starts_, sizes_;  // [slots of keys]; empty: no sizes
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

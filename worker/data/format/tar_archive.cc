@@ -8,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "worker/data/format/file_list.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr uint64_t kMemberBytesMost = uint64_t{1} << 60;
@@ -243,4 +243,4 @@ absl::Status TarArchive::CutShort() const {
       ErrorKind::kCutShort);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -10,7 +10,7 @@
 #include "common/base/status.h"
 #include "worker/data/format/byte_stream.h"
 
-namespace cistern {
+namespace cistern::data {
 
 inline constexpr size_t kTarBlock =
     512;  // bytes of a header; contents are padded to a multiple of it
@@ -70,4 +70,4 @@ class TarArchive {
   bool ended_ = false;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -10,7 +10,7 @@
 #include "worker/data/format/tar_archive.h"
 #include "worker/data/storage/storage.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // The groups of members of one shard.
@@ -215,4 +215,4 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenTar(const TarSampleOptions& op
   return std::make_unique<TarReader>(options, paths);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

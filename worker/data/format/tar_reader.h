@@ -9,7 +9,7 @@
 #include "worker/data/format/sample_reader.h"
 #include "worker/data/format/tar_sample.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Opens the shards of `paths` (file_list.h). Local files are checked for existence at once. A
 // sample is a run of adjacent members with one base name; members that do not belong to a sample,
@@ -23,4 +23,4 @@ namespace cistern {
 absl::StatusOr<std::unique_ptr<SampleReader>> OpenTar(const TarSampleOptions& options,
                                                       const std::vector<std::string>& paths);
 
-}  // namespace cistern
+}  // namespace cistern::data

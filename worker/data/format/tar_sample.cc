@@ -13,7 +13,7 @@
 #include "worker/data/format/key_weights.h"
 #include "worker/data/format/norm_format.h"
 
-namespace cistern {
+namespace cistern::data {
 
 struct TarSampleReader::Json {
   const nlohmann::json& value;
@@ -287,4 +287,4 @@ bool SplitMemberName(absl::string_view name, absl::string_view* key, absl::strin
   return true;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

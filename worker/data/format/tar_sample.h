@@ -23,7 +23,7 @@
 #include "common/base/status.h"
 #include "worker/data/format/sample_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The names of the fields; each list is empty (the default fields) or complete.
 struct TarColumns {
@@ -75,4 +75,4 @@ class TarSampleReader {
 // of a sample.
 bool SplitMemberName(absl::string_view name, absl::string_view* key, absl::string_view* extension);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -7,7 +7,7 @@
 #include "common/base/check.h"
 #include "worker/data/format/tar_archive.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 static_assert(TarShardWriter::kEndBytes == 2 * kTarBlock);
@@ -68,4 +68,4 @@ uint64_t TarShardWriter::MemberBytes(uint64_t size) {
   return kTarBlock + (size + kTarBlock - 1) / kTarBlock * kTarBlock;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

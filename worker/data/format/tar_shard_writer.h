@@ -9,7 +9,7 @@
 #include "common/io/file_system.h"
 #include "common/io/new_file.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Equal members give equal bytes: headers hold no time, user or group. The file gets its name when
 // it is closed.
@@ -42,4 +42,4 @@ class TarShardWriter {
   uint64_t bytes_ = 0;  // without the end of the archive
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

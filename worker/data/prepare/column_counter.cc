@@ -5,7 +5,7 @@
 #include "common/base/hash.h"
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 
 void ColumnCounter::Add(absl::string_view text) {
   double x = 0;
@@ -121,4 +121,4 @@ ColumnProfile ColumnCounter::Profile(const std::string& name) {
   return profile;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -12,7 +12,7 @@
 #include "worker/data/prepare/table_profile.h"
 #include "worker/data/prepare/time_text.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Counts what one column holds: type, distinct values, spread.
 //
@@ -50,4 +50,4 @@ class ColumnCounter {
   std::vector<std::pair<std::string, uint64_t>> values_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

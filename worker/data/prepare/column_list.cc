@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr uint32_t kColumnsMax = 100000;
@@ -59,4 +59,4 @@ absl::StatusOr<std::vector<std::string>> ExpandColumns(const std::vector<std::st
   return names;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

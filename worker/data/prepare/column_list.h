@@ -6,7 +6,7 @@
 
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Expands ranges: {"id", "C1..C3"} becomes {"id", "C1", "C2", "C3"}. kInvalidArgument: the ends of
 // a range have different text before their numbers, or the range is descending.
@@ -17,4 +17,4 @@ absl::StatusOr<std::vector<std::string>> ExpandColumns(const std::vector<std::st
 std::vector<std::string> WithMembers(const std::vector<std::string>& names,
                                      const std::vector<std::string>& columns);
 
-}  // namespace cistern
+}  // namespace cistern::data

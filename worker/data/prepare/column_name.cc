@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // Whether the words of a name, without what is between them, are one of `names`.
@@ -99,4 +99,4 @@ bool IsQueryIdName(const std::string& name) {
                         "impressionid", "auctionid", "traceid"});
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -7,7 +7,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The words of a name: "userId" and "user_id" are user, id; "category12" is category.
 std::vector<std::string> WordsOf(const std::string& name);
@@ -28,4 +28,4 @@ bool IsSampleWeightName(const std::string& name);
 // An id of a query, a session or a request, whose values do not come back.
 bool IsQueryIdName(const std::string& name);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -12,7 +12,7 @@
 #include "common/base/shown_text.h"
 #include "worker/data/prepare/column_list.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // Turns the lists of the options, with ranges expanded, into column indices.
@@ -387,4 +387,4 @@ absl::StatusOr<ColumnPlan> PlanColumns(const ConvertOptions& options,
   return Planner(options, columns).Plan();
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "worker/data/prepare/convert.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Column indices in the table, by role.
 struct ColumnPlan {
@@ -38,4 +38,4 @@ std::pair<std::string, std::string> KeyWeightColumns(const std::string& given);
 absl::StatusOr<ColumnPlan> PlanColumns(const ConvertOptions& options,
                                        const std::vector<std::string>& columns);
 
-}  // namespace cistern
+}  // namespace cistern::data

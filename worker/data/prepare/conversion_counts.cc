@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace cistern {
+namespace cistern::data {
 
 ConversionCounts::ConversionCounts(const Recipe& recipe)
     : recipe_(recipe), slots_(recipe.slots.size()), labels_(recipe.labels.size()) {}
@@ -53,4 +53,4 @@ void ConversionCounts::Summarize(const EncoderWork& work, ConvertSummary* summar
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

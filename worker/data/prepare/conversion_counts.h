@@ -8,7 +8,7 @@
 #include "worker/data/prepare/key_counter.h"
 #include "worker/data/recipe/row_encoder.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Threads: one at a time.
 class ConversionCounts {
@@ -34,4 +34,4 @@ class ConversionCounts {
   uint32_t max_keys_ = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

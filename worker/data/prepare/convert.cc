@@ -24,7 +24,7 @@
 #include "worker/data/recipe/text_table.h"
 #include "worker/data/recipe/utf8_check.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kRowsPerBlock = 4096;
@@ -476,4 +476,4 @@ absl::StatusOr<Recipe> ExtendRecipe(const ConvertOptions& options, std::vector<G
   return Conversion(extending, progress).RunExtend(grown);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -28,7 +28,7 @@
 #include "worker/data/recipe/recipe.h"
 #include "worker/data/recipe/vocabulary.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The slots for the tokens of a libsvm line.
 enum class LibsvmSlots {
@@ -237,4 +237,4 @@ absl::StatusOr<Recipe> FitRecipe(const ConvertOptions& options,
 absl::StatusOr<Recipe> ExtendRecipe(const ConvertOptions& options, std::vector<GrownColumn>* grown,
                                     const ConvertProgressCallback& progress = nullptr);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "worker/data/prepare/column_list.h"
 #include "worker/data/prepare/column_plan.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 KeyMode KeysOf(const ConvertOptions& options) {
@@ -193,4 +193,4 @@ absl::Status CheckConversion(const ConvertOptions& options) {
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -4,7 +4,7 @@
 #include "common/base/status.h"
 #include "worker/data/prepare/convert.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // kInvalidArgument: options that contradict each other, or an output that would replace an input.
 absl::Status CheckConversion(const ConvertOptions& options);
@@ -16,4 +16,4 @@ absl::StatusOr<ConvertOptions> ResolveConversion(ConvertOptions options);
 // Whether values are counted, or known from a file.
 bool WantsVocabulary(const ConvertOptions& options);
 
-}  // namespace cistern
+}  // namespace cistern::data

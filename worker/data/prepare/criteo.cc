@@ -23,7 +23,7 @@
 #include "worker/data/prepare/parallel_steps.h"
 #include "worker/data/prepare/work_folder.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -365,4 +365,4 @@ absl::StatusOr<CriteoSummary> PrepareCriteo(const CriteoOptions& options,
   return summary;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -14,7 +14,7 @@
 #include "worker/data/prepare/criteo_block.h"
 #include "worker/data/prepare/multi_hot.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The values of each sparse column and of each cross get ids 2, 3, 4 ... in the order of first
 // occurrence over all days. Values in fewer than min_count rows get id 1.
@@ -72,4 +72,4 @@ struct CriteoSummary {
 absl::StatusOr<CriteoSummary> PrepareCriteo(const CriteoOptions& options,
                                             const std::function<bool(uint64_t rows)>& progress);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -11,7 +11,7 @@
 #include "common/io/new_file.h"
 #include "worker/data/recipe/line_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 template <typename T>
@@ -185,4 +185,4 @@ uint32_t BlockValuesFile::times(size_t column, uint32_t i) const {
                                               uint64_t{i} * sizeof(uint32_t));
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

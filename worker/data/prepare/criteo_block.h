@@ -17,7 +17,7 @@
 #include "common/io/mapped_file.h"
 #include "worker/data/prepare/criteo_line.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The transform of dense numbers.
 enum class CriteoDense {
@@ -81,4 +81,4 @@ class BlockValuesFile {
   std::vector<uint64_t> begin_;  // [columns]: byte offset of the first value
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -10,7 +10,7 @@
 #include "worker/data/format/file_list.h"
 #include "worker/data/format/output_folder.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -176,4 +176,4 @@ absl::StatusOr<CriteoDays> OpenCriteoDays(const CriteoOptions& options,
   return days;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

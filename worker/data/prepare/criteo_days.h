@@ -14,7 +14,7 @@
 #include "worker/data/prepare/criteo_block.h"
 #include "worker/data/prepare/work_folder.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Threads: immutable once opened; any thread.
 struct CriteoDays {
@@ -42,4 +42,4 @@ absl::StatusOr<std::string> TextOfDay(FileSystem& files, const CriteoOptions& op
 absl::StatusOr<CriteoDays> OpenCriteoDays(const CriteoOptions& options,
                                           const std::vector<std::string>& texts);
 
-}  // namespace cistern
+}  // namespace cistern::data

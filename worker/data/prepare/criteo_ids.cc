@@ -13,7 +13,7 @@
 #include "common/io/new_file.h"
 #include "worker/data/prepare/criteo_block.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr uint64_t kBytesOfValue = 64;
@@ -211,4 +211,4 @@ absl::StatusOr<uint64_t> MakeCriteoIds(FileSystem& files, size_t column,
   return ColumnIds(files, column, block_values, options).Run(map_path, values_path);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

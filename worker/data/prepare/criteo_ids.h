@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "common/io/file_system.h"
 
-namespace cistern {
+namespace cistern::data {
 
 inline constexpr uint32_t kRareCriteoId = 1, kFirstCriteoId = 2;
 
@@ -33,4 +33,4 @@ absl::StatusOr<uint64_t> MakeCriteoIds(FileSystem& files, size_t column,
                                        const CriteoIdOptions& options, const std::string& map_path,
                                        const std::string& values_path);
 
-}  // namespace cistern
+}  // namespace cistern::data

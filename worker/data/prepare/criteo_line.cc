@@ -5,7 +5,7 @@
 #include <charconv>
 #include <string>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // Parses a number; empty text is 0. false: not a number.
@@ -54,4 +54,4 @@ absl::Status ParseCriteoLine(absl::string_view text, CriteoLine* line) {
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

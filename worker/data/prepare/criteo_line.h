@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::data {
 
 inline constexpr size_t kCriteoDense = 13, kCriteoSparse = 26;
 inline constexpr size_t kCriteoFields = 1 + kCriteoDense + kCriteoSparse;
@@ -24,4 +24,4 @@ struct CriteoLine {
 // number, with its column.
 absl::Status ParseCriteoLine(absl::string_view text, CriteoLine* line);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -6,7 +6,7 @@
 
 #include "common/io/new_file.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // Scales dense numbers to [0, 1] by their range. Returns the count of numbers outside their range.
@@ -98,4 +98,4 @@ uint64_t DealtFile::Number(uint64_t i) const {
   return number;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

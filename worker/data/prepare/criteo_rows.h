@@ -14,7 +14,7 @@
 #include "common/io/mapped_file.h"
 #include "worker/data/prepare/criteo_block.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The inputs that all blocks share.
 //
@@ -60,4 +60,4 @@ class DealtFile {
   uint64_t parts_ = 0, row_bytes_ = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-namespace cistern {
+namespace cistern::data {
 
 void CriteoSamples::Take(absl::string_view rows, const std::vector<uint32_t>& order, size_t number,
                          SampleBlock* block) const {
@@ -50,4 +50,4 @@ void CriteoSamples::AppendRow(const uint32_t* row, SampleBlock* block) const {
   ++block->size;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

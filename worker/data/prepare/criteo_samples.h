@@ -9,7 +9,7 @@
 #include "worker/data/prepare/criteo_block.h"
 #include "worker/data/prepare/multi_hot.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Threads: any, unless multi_hot counts frequencies; then one at a time.
 class CriteoSamples {
@@ -40,4 +40,4 @@ class CriteoSamples {
   MultiHot* const multi_hot_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

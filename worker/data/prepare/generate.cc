@@ -11,7 +11,7 @@
 #include "worker/data/format/slot_sizes.h"
 #include "worker/data/prepare/uniform_double.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr uint64_t kSamplesPerBlock = 1024;
@@ -213,4 +213,4 @@ absl::StatusOr<GenerateSummary> Generate(const GenerateOptions& options,
   return summary;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

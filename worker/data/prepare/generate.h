@@ -12,7 +12,7 @@
 #include "common/io/file_system.h"
 #include "worker/data/format/data_set.h"
 
-namespace cistern {
+namespace cistern::data {
 
 enum class KeyDistribution {
   kUniform,
@@ -55,4 +55,4 @@ struct GenerateSummary {
 absl::StatusOr<GenerateSummary> Generate(const GenerateOptions& options,
                                          const std::function<bool(uint64_t)>& progress = nullptr);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -1,6 +1,6 @@
 #include "worker/data/prepare/table_plan.h"
 
-namespace cistern {
+namespace cistern::data {
 
 bool HeldOutRows::Contains(uint64_t row, const std::vector<absl::string_view>& fields) const {
   if (time_column) {
@@ -16,4 +16,4 @@ bool HeldOutRows::Contains(uint64_t row, const std::vector<absl::string_view>& f
   return (hash ^ hash >> 31) % (time_column ? one_in : kOneIn) == 0;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

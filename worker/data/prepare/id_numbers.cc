@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kValuesLeast = 100;
@@ -143,4 +143,4 @@ bool LooksLikeAmounts(const TableProfile& profile, const LabelChoice& label, siz
   return chi_square >= kChiSquareLeast;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -4,7 +4,7 @@
 #include "worker/data/prepare/label_choice.h"
 #include "worker/data/prepare/table_profile.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Whether a column of integers looks like ids: how often a value occurs says nothing about how
 // often the next one does. Of a measure (counts, ages, prices), neighbours are about as frequent.
@@ -23,4 +23,4 @@ bool NeighboursAreAsFrequent(const TableProfile& profile, size_t place);
 // as counters and hashes are, and the click rate depends on their size.
 bool LooksLikeAmounts(const TableProfile& profile, const LabelChoice& label, size_t place);
 
-}  // namespace cistern
+}  // namespace cistern::data

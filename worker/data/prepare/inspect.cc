@@ -7,7 +7,7 @@
 #include "worker/data/format/norm_file.h"
 #include "worker/data/prepare/key_counter.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kSamplesPerRead = 1024;
@@ -193,4 +193,4 @@ absl::StatusOr<NormSummary> InspectDataSet(const InspectOptions& options, DataSe
   return summary;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "worker/data/format/data_set.h"
 
-namespace cistern {
+namespace cistern::data {
 
 struct InspectOptions {
   std::string source;        // a file list, a Norm file, or several, comma-separated
@@ -59,4 +59,4 @@ std::string InspectionText(const NormSummary& summary);
 // Formats the summary as one JSON object with the field names above.
 std::string InspectionJson(const NormSummary& summary);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -4,7 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "worker/data/prepare/inspect.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 const char* CheckName(NormCheck check) {
@@ -100,4 +100,4 @@ std::string InspectionJson(const NormSummary& summary) {
   return json.dump();
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

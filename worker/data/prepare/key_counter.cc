@@ -6,7 +6,7 @@
 
 #include "common/base/hash.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr int kIndexBits = 14;
@@ -62,4 +62,4 @@ std::vector<std::pair<Key, uint64_t>> KeyCounter::Top(size_t n) const {
   return top;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "common/base/types.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Exact up to `exact_max` distinct keys. Beyond that, HyperLogLog estimates the number (Flajolet et
 // al. 2007; 2^14 registers, standard error 0.8 %), and only the keys met before are counted.
@@ -34,4 +34,4 @@ class KeyCounter {
   std::vector<uint8_t> registers_;  // empty while exact
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

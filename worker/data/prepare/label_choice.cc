@@ -15,7 +15,7 @@
 #include "absl/strings/strip.h"
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // The first name that the table has wins.
@@ -534,4 +534,4 @@ uint64_t RowsOfRarerLabel(const TableProfile& profile, const LabelChoice& label)
   return static_cast<uint64_t>(std::llround(rarer));
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

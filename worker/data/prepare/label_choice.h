@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "worker/data/prepare/table_profile.h"
 
-namespace cistern {
+namespace cistern::data {
 
 struct LabelChoice {
   size_t column = 0;
@@ -42,4 +42,4 @@ double ShareOfPositives(const TableProfile& profile, const LabelChoice& label);
 // The rows that have the rarer label, by that share; all rows if there is one label only.
 uint64_t RowsOfRarerLabel(const TableProfile& profile, const LabelChoice& label);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -7,7 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kShownMost = 40;  // bytes of a text in a message
@@ -108,4 +108,4 @@ BrokenOrder OrderOf(const TableProfile& profile, const LabelChoice& earlier,
   return order;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "worker/data/prepare/label_choice.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The labels that `given` names: the column of this name, else what is between its commas. Empty
 // for an empty `given`.
@@ -41,4 +41,4 @@ struct BrokenOrder {
 BrokenOrder OrderOf(const TableProfile& profile, const LabelChoice& earlier,
                     const LabelChoice& later);
 
-}  // namespace cistern
+}  // namespace cistern::data

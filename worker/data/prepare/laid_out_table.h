@@ -8,10 +8,10 @@
 #include "worker/data/prepare/table_layout.h"
 #include "worker/data/recipe/text_table.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Errors as OpenDelimited.
 absl::StatusOr<std::unique_ptr<TextTable>> OpenLaidOut(const std::string& path,
                                                        const TableLayout& layout);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -8,7 +8,7 @@
 #include "worker/data/prepare/column_name.h"
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kRowsLeast = 200;
@@ -164,4 +164,4 @@ std::vector<std::string> FindLeaks(const TableProfile& profile, const LabelChoic
   return leaks;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

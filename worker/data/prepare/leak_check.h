@@ -7,7 +7,7 @@
 #include "worker/data/prepare/label_choice.h"
 #include "worker/data/prepare/table_profile.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // By column: why it decides the label of the sampled rows, or nothing. Such a column is mostly
 // known only after the label is (a time of conversion, the price that was paid): a model that uses
@@ -21,4 +21,4 @@ namespace cistern {
 // are not checked.
 std::vector<std::string> FindLeaks(const TableProfile& profile, const LabelChoice& label);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "worker/data/recipe/field_values.h"
 #include "worker/data/recipe/text_table.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // Separators that hardly occur for another reason, and those that do.
@@ -270,4 +270,4 @@ bool HoldsVectors(const TableProfile& profile, size_t column,
   return values > 0 && 10 * fractions > 9 * values;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -7,7 +7,7 @@
 #include "worker/data/prepare/convert.h"
 #include "worker/data/prepare/table_profile.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The form of the lists in a text column: values between |, ;, commas, ^, spaces, control
 // characters, or, if fields hold different numbers of values, / + : and line ends, and _ - . if the
@@ -33,4 +33,4 @@ std::string NoteOf(const ConvertOptions::ListForm& form);
 // Whether the lists of a column hold numbers with a fraction, as an embedding does.
 bool HoldsVectors(const TableProfile& profile, size_t column, const ConvertOptions::ListForm& form);
 
-}  // namespace cistern
+}  // namespace cistern::data

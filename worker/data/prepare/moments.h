@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace cistern {
+namespace cistern::data {
 
 // Welford 1962.
 //
@@ -24,4 +24,4 @@ struct Moments {
   }
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

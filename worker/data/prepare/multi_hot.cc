@@ -7,7 +7,7 @@
 #include "common/base/philox.h"
 #include "common/io/new_file.h"
 
-namespace cistern {
+namespace cistern::data {
 
 absl::StatusOr<MultiHot> MultiHot::Create(const MultiHotOptions& options,
                                           std::vector<uint64_t> num_embeddings) {
@@ -65,4 +65,4 @@ absl::Status MultiHot::SaveFrequencies(FileSystem& files, const std::string& pat
   return file->Close();
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -10,7 +10,7 @@
 #include "common/base/types.h"
 #include "common/io/file_system.h"
 
-namespace cistern {
+namespace cistern::data {
 
 enum class MultiHotDistribution {
   kUniform,  // over all rows of the table
@@ -55,4 +55,4 @@ class MultiHot {
   Frequencies before_, after_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr uint64_t kSamplesToCompare = 50;
@@ -106,4 +106,4 @@ std::vector<ShiftedColumn> ShiftedColumns(const Recipe& recipe, const DenseSums&
   return columns;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "worker/data/format/sample_block.h"
 #include "worker/data/recipe/recipe.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Sums over samples, by dense feature, of values as a recipe encodes them (so they are small).
 //
@@ -35,4 +35,4 @@ struct ShiftedColumn {
 std::vector<ShiftedColumn> ShiftedColumns(const Recipe& recipe, const DenseSums& before,
                                           const DenseSums& fresh);
 
-}  // namespace cistern
+}  // namespace cistern::data

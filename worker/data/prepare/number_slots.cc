@@ -4,7 +4,7 @@
 
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 
 void NumberSlots::Add(const std::vector<Recipe::Slot>& slots,
                       const std::vector<absl::string_view>& fields,
@@ -32,4 +32,4 @@ std::vector<std::string> NumberSlots::Columns(const std::vector<Recipe::Slot>& s
   return columns;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

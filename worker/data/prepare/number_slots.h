@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "worker/data/recipe/recipe.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Threads: one at a time.
 class NumberSlots {
@@ -28,4 +28,4 @@ class NumberSlots {
   std::vector<Seen> seen_;  // by slot
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

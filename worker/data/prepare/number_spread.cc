@@ -7,7 +7,7 @@
 #include "absl/types/span.h"
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kNumbersLeast = 100;  // fewer have no spread worth the name
@@ -155,4 +155,4 @@ NumberSpread SpreadOf(const TableProfile& profile, size_t column, bool logarithm
   return spread;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

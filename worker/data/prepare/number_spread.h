@@ -6,7 +6,7 @@
 
 #include "worker/data/prepare/table_profile.h"
 
-namespace cistern {
+namespace cistern::data {
 
 struct NumberSpread {
   // Of the values without the sentinels: single values far from all others that occur again and
@@ -40,4 +40,4 @@ size_t PiecesFor(const TableProfile& profile, uint64_t rarer);
 // three different quantiles, or few values at all.
 std::vector<double> PiecesOf(const TableProfile& profile, size_t column, size_t pieces);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 bool Holds(const std::vector<std::string>& names, const std::string& name) {
@@ -68,4 +68,4 @@ std::unique_ptr<TextTable> InOrderAsFound(std::unique_ptr<TextTable> table,
   return std::make_unique<OrderedTable>(std::move(table), order);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

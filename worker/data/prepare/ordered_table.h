@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "worker/data/recipe/text_table.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // `table` with the columns of `order`, which are those of the table at `first`. `path` is the
 // table's own.
@@ -23,4 +23,4 @@ absl::StatusOr<std::unique_ptr<TextTable>> InOrder(std::unique_ptr<TextTable> ta
 std::unique_ptr<TextTable> InOrderAsFound(std::unique_ptr<TextTable> table,
                                           const std::vector<std::string>& order);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -16,7 +16,7 @@
 #include "worker/data/recipe/text_table.h"
 #include "worker/data/storage/storage.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kSamplesAtOnce = 1024;
@@ -285,4 +285,4 @@ absl::StatusOr<PackSummary> Pack(const PackOptions& options, const PackProgress&
   return Packing(options, progress).Run();
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -15,7 +15,7 @@
 #include "worker/data/prepare/convert.h"
 #include "worker/data/prepare/shard_set_writer.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Each field corresponds to the flag of the same name, with dashes.
 struct PackOptions {
@@ -60,4 +60,4 @@ using PackProgress = std::function<bool(uint64_t samples)>;
 absl::StatusOr<PackSummary> Pack(const PackOptions& options,
                                  const PackProgress& progress = nullptr);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -10,7 +10,7 @@
 
 #include "common/base/hash.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kHeldOutOneIn = 4;
@@ -228,4 +228,4 @@ double PairGain(const TableProfile& profile, const LabelChoice& label,
   return 1 - SmallMachine(rows, kDim).Train() / linear;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -7,7 +7,7 @@
 #include "worker/data/prepare/label_choice.h"
 #include "worker/data/prepare/table_profile.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The share of a linear model's log loss that vectors save: 0.1 if they make .27 of .30. It is near
 // 0, or below, where pairs of values are noise, and where the rows are too few to learn them.
@@ -25,4 +25,4 @@ inline constexpr size_t kPairGainLeast = 1000;
 // gained on 60,000 rows of Frappe, which save .026, and lost on 100,000, which save .08.
 inline constexpr double kPairsFrom = 0.04;
 
-}  // namespace cistern
+}  // namespace cistern::data

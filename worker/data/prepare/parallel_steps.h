@@ -7,7 +7,7 @@
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Calls one(i) for i in [0, n) on the pool's threads, in ascending order. After an error, no
 // further calls start. Of several errors, returns the one with the lowest i, as one thread would.
@@ -30,4 +30,4 @@ absl::Status OnThreads(ThreadPool& pool, size_t n, const One& one) {
   return failed;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

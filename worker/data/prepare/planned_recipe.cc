@@ -7,7 +7,7 @@
 #include "worker/data/recipe/parquet_table.h"
 #include "worker/data/recipe/table_files.h"
 
-namespace cistern {
+namespace cistern::data {
 
 namespace {
 
@@ -22,7 +22,7 @@ bool ReadsNumbers(const Recipe& recipe, const std::string& column) {
 }
 
 FeatureValues FeatureValuesOf(const ConvertOptions& options) {
-  return cistern::FeatureValuesOf(!options.key_weights.empty(), options.any_value);
+  return data::FeatureValuesOf(!options.key_weights.empty(), options.any_value);
 }
 
 }  // namespace
@@ -174,4 +174,4 @@ absl::Status WriteRare(FileSystem& files, const std::string& path, Vocabulary* r
   return rare->Write(files, path).status();
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

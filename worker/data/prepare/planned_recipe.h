@@ -12,7 +12,7 @@
 #include "worker/data/recipe/text_table.h"
 #include "worker/data/recipe/vocabulary.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The recipe of a conversion, without what is counted: vocabulary, means and deviations.
 Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
@@ -35,4 +35,4 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenInput(const ConvertOptions& optio
 // Writes counts of rare values, unless `path` is empty. Of very many, the rarest are forgotten.
 absl::Status WriteRare(FileSystem& files, const std::string& path, Vocabulary* rare);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -4,7 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/hash.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 uint64_t HashOf(const std::vector<absl::string_view>& fields) {
@@ -36,4 +36,4 @@ std::string RowOverlap::Warning() const {
       both_, evaluation_);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

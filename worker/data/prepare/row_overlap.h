@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Compares the hashes of whole rows; the first 2 million of the training data.
 //
@@ -27,4 +27,4 @@ class RowOverlap {
   uint64_t training_ = 0, evaluation_ = 0, both_ = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -6,7 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "worker/data/format/key_weights.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // The bytes of the UTF-8 character at `at`; 0 if it is malformed, overlong, a surrogate or beyond
@@ -156,4 +156,4 @@ void SampleJson(const SampleShape& shape, const SampleBlock& block, size_t sampl
   *json += '}';
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

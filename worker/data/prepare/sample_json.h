@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "worker/data/format/sample_block.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Appends `text` as a JSON string; false, with `json` unchanged, if it is not UTF-8.
 bool AppendJsonText(absl::string_view text, std::string* json);
@@ -31,4 +31,4 @@ absl::Status RowJson(const RowJsonOptions& options, const std::vector<absl::stri
 void SampleJson(const SampleShape& shape, const SampleBlock& block, size_t sample,
                 std::string* json);
 
-}  // namespace cistern
+}  // namespace cistern::data

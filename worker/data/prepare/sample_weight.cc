@@ -4,7 +4,7 @@
 #include "worker/data/prepare/column_name.h"
 #include "worker/data/recipe/weight_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 bool HoldsNumbers(const ColumnProfile& column) {
@@ -57,4 +57,4 @@ double WeightedShareOfPositives(const TableProfile& profile, const LabelChoice& 
   return all > 0 ? positives / all : 0;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

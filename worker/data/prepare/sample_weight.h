@@ -5,7 +5,7 @@
 #include "worker/data/prepare/label_choice.h"
 #include "worker/data/prepare/table_profile.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Whether a column looks like weights of samples, by its name and its numbers.
 bool LooksLikeSampleWeight(const ColumnProfile& column);
@@ -18,4 +18,4 @@ absl::Status CheckSampleWeight(const ColumnProfile& column);
 double WeightedShareOfPositives(const TableProfile& profile, const LabelChoice& label,
                                 size_t weight);
 
-}  // namespace cistern
+}  // namespace cistern::data

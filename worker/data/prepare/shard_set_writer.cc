@@ -11,7 +11,7 @@
 #include "common/base/hash_text.h"
 #include "worker/data/format/file_list.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -244,4 +244,4 @@ absl::Status ShardSetWriter::Close() {
   return files_.Remove(Path(kPackLock));
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

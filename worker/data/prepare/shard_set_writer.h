@@ -12,7 +12,7 @@
 #include "worker/data/format/shard_manifest.h"
 #include "worker/data/format/tar_shard_writer.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Samples of length [least, end) go to the folder "least_end".
 struct LengthGroup {
@@ -86,4 +86,4 @@ class ShardSetWriter {
   size_t saved_shards_ = 0;  // in the manifest on disk
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

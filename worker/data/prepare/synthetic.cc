@@ -10,7 +10,7 @@
 #include "worker/data/format/output_folder.h"
 #include "worker/data/prepare/uniform_double.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kSamplesPerWrite = 1024;
@@ -203,4 +203,4 @@ absl::StatusOr<SyntheticSummary> WriteSynthetic(const SyntheticOptions& options)
   return summary;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

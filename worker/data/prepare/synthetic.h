@@ -18,7 +18,7 @@
 #include "common/io/file_system.h"
 #include "worker/data/format/sample_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 
 struct SyntheticOptions {
   std::string out;         // output folder: <out>/train and <out>/test, each with a file_list.txt
@@ -55,4 +55,4 @@ struct SyntheticSummary {
 // nothing was written. Passes file errors through.
 absl::StatusOr<SyntheticSummary> WriteSynthetic(const SyntheticOptions& options);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -16,7 +16,7 @@
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kLinesMost = 200;
@@ -348,4 +348,4 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenLaidOut(const std::string& path,
   return WithParts(WithPartitions(std::move(table), path, layout.partitions), path, layout.parts);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

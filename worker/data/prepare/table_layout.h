@@ -10,7 +10,7 @@
 #include "worker/data/recipe/json_table.h"
 #include "worker/data/recipe/recipe.h"
 
-namespace cistern {
+namespace cistern::data {
 
 struct TableLayout {
   // kCsv; kTsv: tabs, and quotes mean nothing; kLibsvm, kLibffm.
@@ -57,4 +57,4 @@ absl::StatusOr<TableLayout> FindLayout(const std::string& table, const LayoutWis
 // makes one column of all. False for other tables.
 bool UseSingleSlot(TableLayout* layout);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -5,7 +5,7 @@
 #include "absl/strings/str_split.h"
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // Adds a cross, in which numbers are cut into buckets. Unknown columns are left to the conversion,
@@ -148,4 +148,4 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
   plan->dense += options.told_missing.size();
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

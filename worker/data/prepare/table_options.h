@@ -3,7 +3,7 @@
 
 #include "worker/data/prepare/table_plan.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // A model has at least one slot: of numbers alone, each becomes a slot of buckets, too; only the
 // first does if `one`.
@@ -13,4 +13,4 @@ void AddSlotIfNone(bool one, TablePlan* plan);
 // slots, dense and values.
 void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TablePlan* plan);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -27,7 +27,7 @@
 #include "worker/data/recipe/text_table.h"
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr uint64_t kFewValues = 50;         // an integer with at most as many values is a slot
@@ -659,4 +659,4 @@ absl::StatusOr<TablePlan> PlanTable(const TableProfile& profile, const TableWish
   return TablePlanner(profile, wishes).Plan();
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

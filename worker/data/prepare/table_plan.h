@@ -13,7 +13,7 @@
 #include "worker/data/prepare/label_choice.h"
 #include "worker/data/prepare/table_profile.h"
 
-namespace cistern {
+namespace cistern::data {
 
 enum class ColumnRole { kLabel, kWeight, kSlot, kDense, kIgnored, kTime };
 const char* Word(ColumnRole role);
@@ -98,4 +98,4 @@ void WishFeatureLines(TableLayout* layout, TableWishes* wishes);
 // threshold for several labels; a wish names no column, or a column twice; no feature is left.
 absl::StatusOr<TablePlan> PlanTable(const TableProfile& profile, const TableWishes& wishes);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -14,7 +14,7 @@
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr uint64_t kRowsPerReport = 4096;
@@ -270,4 +270,4 @@ absl::StatusOr<TableProfile> ProfileTable(const std::string& path, const TableLa
   return profile;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -18,7 +18,7 @@
 #include "worker/data/prepare/time_text.h"
 #include "worker/data/recipe/number_form.h"
 
-namespace cistern {
+namespace cistern::data {
 
 enum class ColumnType {
   kEmpty,    // no value at all
@@ -86,4 +86,4 @@ using ProfileProgress = std::function<bool(uint64_t rows, uint64_t bytes)>;
 absl::StatusOr<TableProfile> ProfileTable(const std::string& path, const TableLayout& layout,
                                           const ProfileProgress& progress = nullptr);
 
-}  // namespace cistern
+}  // namespace cistern::data

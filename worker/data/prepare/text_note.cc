@@ -11,7 +11,7 @@
 #include "common/base/shown_text.h"
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 bool HasDecimalComma(absl::string_view text) {
@@ -167,4 +167,4 @@ std::string SpellingNote(const TableProfile& profile, size_t place) {
                       "them the same");
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -5,7 +5,7 @@
 
 #include "worker/data/prepare/table_profile.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // What to say about a column of text, with the fix: its values are numbers with a decimal comma, a
 // currency, a percent sign or thousands separators; numbers but for a few words; or dates with the
@@ -22,4 +22,4 @@ bool AreShortened(const TableProfile& profile, size_t place);
 // The same for numbers that are read in their form: "decimal comma; '-' counts as missing".
 std::string NoteOf(const NumberForm& form);
 
-}  // namespace cistern
+}  // namespace cistern::data

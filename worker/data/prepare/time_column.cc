@@ -2,7 +2,7 @@
 
 #include "worker/data/prepare/column_name.h"
 
-namespace cistern {
+namespace cistern::data {
 
 bool IsTimeColumn(const ColumnProfile& column) {
   if (column.type == ColumnType::kTime) return true;
@@ -30,4 +30,4 @@ bool IsTimeColumn(const ColumnProfile& column) {
          within(7010100, 99123123);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

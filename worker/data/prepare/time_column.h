@@ -3,11 +3,11 @@
 
 #include "worker/data/prepare/table_profile.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Whether a column holds dates or times: texts of one form, or numbers within the range of one, if
 // the name says so: seconds, milliseconds, microseconds or nanoseconds since 1970, days of a
 // spreadsheet, or digits YYYYMMDD, YYYYMMDDhh[mm[ss]], YYMMDDhh.
 bool IsTimeColumn(const ColumnProfile& column);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -15,7 +15,7 @@
 #include "worker/data/recipe/field_values.h"
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 bool IsIsoDate(absl::string_view text) {
@@ -358,4 +358,4 @@ std::optional<int64_t> TimeOrder(absl::string_view text, const TimeForm& form) {
   return std::nullopt;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // One way to write a time, such as "24/03/2024 10:11". Most columns are of one form.
 struct TimeForm {
@@ -62,4 +62,4 @@ class TimeForms {
 // other text.
 std::optional<int64_t> TimeOrder(absl::string_view text, const TimeForm& form = {});
 
-}  // namespace cistern
+}  // namespace cistern::data

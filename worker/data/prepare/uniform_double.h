@@ -6,11 +6,11 @@
 
 #include "common/base/philox.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // In [0, 1), a multiple of 2^-53.
 inline double UniformDouble(const PhiloxBlock& block) {
   return static_cast<double>((uint64_t{block.word[0]} << 32 | block.word[1]) >> 11) * 0x1p-53;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

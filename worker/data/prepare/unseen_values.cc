@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr double kShareLeast = 0.5;
@@ -84,4 +84,4 @@ std::vector<std::string> NewValues(const std::vector<GrownColumn>& grown) {
   return sentences;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

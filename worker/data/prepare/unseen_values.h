@@ -6,7 +6,7 @@
 
 #include "worker/data/prepare/convert.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The sentences about odd fields of `fresh` that `training` has not, a sentence for each slot of
 // which more than half of the values are not in the vocabulary of its recipe, and for each column
@@ -23,4 +23,4 @@ std::vector<std::string> UnseenValues(const ConvertSummary& fresh, const Convert
 // sentence for each column of which more than half of the values are new.
 std::vector<std::string> NewValues(const std::vector<GrownColumn>& grown);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -7,7 +7,7 @@
 
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 struct Rows {
@@ -68,4 +68,4 @@ double ValueEffect(const TableProfile& profile, const LabelChoice& label, size_t
   return (sum - freedom) / std::sqrt(2 * freedom);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -4,7 +4,7 @@
 #include "worker/data/prepare/label_choice.h"
 #include "worker/data/prepare/table_profile.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // How much more the click rates of neighbouring values jump than chance allows, in standard
 // deviations: near 0 for a quantity, whose rates rise or fall smoothly, and large for codes, whose
@@ -23,4 +23,4 @@ inline constexpr double kCodesFrom = 5;
 // Below it, nothing speaks for codes.
 inline constexpr double kQuantityUpTo = 1.5;
 
-}  // namespace cistern
+}  // namespace cistern::data

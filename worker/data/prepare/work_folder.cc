@@ -2,7 +2,7 @@
 
 #include "common/io/new_file.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr char kLock[] = "lock", kPlan[] = "plan";
@@ -46,4 +46,4 @@ void WorkFolder::Remove() {
   RemoveTree(files_, path_).IgnoreError();  // a leftover folder is not an error
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -7,7 +7,7 @@
 #include "common/base/status.h"
 #include "common/io/file_system.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The folder is "<path>.partial", next to the job's result, and stores the job's plan. Opened with
 // the same plan, it still holds the files of the earlier run; use only complete ones, which are
@@ -45,4 +45,4 @@ class WorkFolder {
   bool goes_on_ = false;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

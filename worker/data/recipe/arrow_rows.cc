@@ -18,7 +18,7 @@
 #include "absl/time/time.h"
 #include "worker/data/recipe/utf8_check.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // The fewest digits that read back the same.
@@ -519,4 +519,4 @@ absl::Status ArrowRows::Next(TextRow* row) {
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -15,7 +15,7 @@
 #include "common/base/status.h"
 #include "worker/data/recipe/text_table.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // OpenParquetTable (parquet_table.h) says which types there are, and how they look as text.
 //
@@ -88,4 +88,4 @@ class ArrowRows {
   std::vector<size_t> ends_;  // of the fields
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -16,7 +16,7 @@
 #include "worker/data/format/parquet_memory.h"
 #include "worker/data/recipe/arrow_rows.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // Reads the messages of a stream, and notes whether it ends with the mark of the end.
@@ -186,4 +186,4 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenArrowStream(absl::string_view byt
   return stream;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "worker/data/recipe/text_table.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // How streams begin, and files of record batches, which are no streams. No text in UTF-8 does.
 inline constexpr absl::string_view kArrowStreamBegin("\xff\xff\xff\xff", 4);
@@ -30,4 +30,4 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenArrowStream(absl::string_view byt
                                                            const std::vector<std::string>& wanted,
                                                            const ListSeparators& separators);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -10,7 +10,7 @@
 #include "absl/strings/strip.h"
 #include "worker/data/recipe/field_values.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kNameBytesMost = 64, kPairsMost = 256;
@@ -180,4 +180,4 @@ bool ReadCellMembers(absl::string_view field, std::vector<JsonMember>* members) 
   return ReadBraces(field, members);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -6,7 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "worker/data/recipe/json_members.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Replaces `members` by those of the object that `field` holds: JSON ({"device": "d3"}), the same
 // as Python prints it ({'device': 'd3', 'new': True}), JSON as a string of JSON or with the escapes
@@ -19,4 +19,4 @@ bool ReadCellMembers(absl::string_view field, std::vector<JsonMember>* members);
 // Whether pairs and no braces make an object of the field.
 bool IsPairs(absl::string_view field);
 
-}  // namespace cistern
+}  // namespace cistern::data

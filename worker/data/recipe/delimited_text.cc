@@ -10,7 +10,7 @@
 #include "worker/data/recipe/text_table.h"
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 class DelimitedText : public TextTable {
@@ -179,4 +179,4 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenDelimited(const std::string& path
   return text;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -10,7 +10,7 @@
 #include "worker/data/recipe/field_values.h"
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 std::string Shown(absl::string_view token) {
@@ -187,4 +187,4 @@ bool LibffmField(absl::string_view token, absl::string_view* field) {
   return SplitLibffm(token, field, &feature);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -11,7 +11,7 @@
 #include "common/base/status.h"
 #include "worker/data/recipe/recipe.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // What becomes of the value in "index:value".
 enum class FeatureValues {
@@ -55,4 +55,4 @@ std::unique_ptr<FeatureLine> NewLibffmLine(FeatureValues values,
 // The field of a libffm token "field:index:value"; false if it is none.
 bool LibffmField(absl::string_view token, absl::string_view* field);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 absl::string_view Trimmed(absl::string_view field) {
@@ -99,4 +99,4 @@ absl::Status FieldSplitter::TakeQuoted(absl::string_view* line, size_t* place,
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Threads: one at a time.
 class FieldSplitter {
@@ -41,4 +41,4 @@ class FieldSplitter {
   std::vector<size_t> ends_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

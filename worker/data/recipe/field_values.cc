@@ -8,7 +8,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/shown_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 bool IsQuote(char c) {
@@ -141,4 +141,4 @@ absl::Status BucketText(absl::string_view value, std::string* text) {
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Removes spaces, and one pair of brackets, from both ends: "[a, b]" is "a, b", and so is what
 // NumPy and others print, "array([a, b], dtype=object)".
@@ -61,4 +61,4 @@ absl::Status ForEachValue(absl::string_view field, const Source& source, const V
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

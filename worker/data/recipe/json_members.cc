@@ -9,7 +9,7 @@
 #include "common/base/hash.h"
 #include "common/base/json_depth.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // Collects the members of an object. Numbers keep the text that they are written in.
@@ -187,4 +187,4 @@ absl::Status ReadMembers(absl::string_view object, const ListSeparators& separat
   return absl::DataLossError(error.empty() ? "is not a JSON object" : error);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

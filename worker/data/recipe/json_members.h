@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "worker/data/recipe/text_table.h"
 
-namespace cistern {
+namespace cistern::data {
 
 struct JsonMember {
   std::string name;  // of a member of an object inside: "user.id"
@@ -30,4 +30,4 @@ absl::Status ReadMembers(absl::string_view object, const ListSeparators& separat
 // members. Any text has one, and it is computed far faster than members are read.
 uint64_t ShapeOf(absl::string_view object);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -15,7 +15,7 @@
 #include "worker/data/recipe/json_members.h"
 #include "worker/data/recipe/line_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kBytesPeeked = 4096;  // to find the begin of an array
@@ -211,4 +211,4 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenJsonLines(const std::string& path
   return std::make_unique<JsonLines>(std::move(lines), separators, std::move(all));
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -10,7 +10,7 @@
 #include "common/base/status.h"
 #include "worker/data/recipe/text_table.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Whether the first two lines of a file of this machine are JSON objects; of a file named *.jsonl
 // or *.ndjson, the first. It may be compressed.
@@ -49,4 +49,4 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenJsonLines(const std::string& path
                                                          const ListSeparators& separators = {},
                                                          const JsonColumns* columns = nullptr);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -4,7 +4,7 @@
 #include "common/base/shown_text.h"
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kShownMost = 40;  // bytes of a text in a message
@@ -51,4 +51,4 @@ absl::StatusOr<float> LabelClasses::Of(absl::string_view text) const {
       {"positive"});
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

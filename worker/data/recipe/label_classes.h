@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "worker/data/recipe/recipe.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Threads: any.
 class LabelClasses {
@@ -25,4 +25,4 @@ class LabelClasses {
   absl::flat_hash_map<std::string, float> texts_, meanings_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -5,7 +5,7 @@
 #include "worker/data/recipe/line_reader.h"
 #include "worker/data/recipe/text_table.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 class LibffmText : public TextTable {
@@ -88,4 +88,4 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenLibffm(const std::string& path, F
   return std::make_unique<LibffmText>(std::move(lines), values, std::move(names));
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

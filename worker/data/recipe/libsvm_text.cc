@@ -3,7 +3,7 @@
 #include "worker/data/recipe/line_reader.h"
 #include "worker/data/recipe/text_table.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 class LibsvmText : public TextTable {
@@ -82,4 +82,4 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenLibsvm(const std::string& path,
   return text;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -7,7 +7,7 @@
 #include "absl/strings/strip.h"
 #include "worker/data/format/file_list.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kKindBytes = 512;  // as of a tar header
@@ -101,4 +101,4 @@ absl::Status LineReader::DataLoss(absl::string_view what) const {
   return absl::DataLossError(absl::StrCat(path(), ": line ", first_line_, ": ", what));
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

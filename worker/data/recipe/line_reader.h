@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "worker/data/format/byte_stream.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Threads: one at a time.
 class LineReader {
@@ -46,4 +46,4 @@ class LineReader {
   uint64_t first_line_ = 0, last_line_ = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -16,7 +16,7 @@
 #include "worker/data/recipe/number_unit.h"
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr double kNumbersLeast = 0.7;  // of the texts
@@ -622,4 +622,4 @@ std::optional<NumberForm> FindNumberForm(absl::Span<const std::string> texts) {
   return FormFinder(texts).Find();
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

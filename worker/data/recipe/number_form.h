@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The form of all numbers of a column that are not plain decimal numbers.
 struct NumberForm {
@@ -45,4 +45,4 @@ std::optional<NumberForm> FindNumberForm(absl::Span<const std::string> texts);
 // Kinds of texts among numbers, at most, that stand for no number.
 inline constexpr size_t kNoneTextsMost = 8;
 
-}  // namespace cistern
+}  // namespace cistern::data

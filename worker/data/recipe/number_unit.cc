@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // Signs of currencies and the like, which may stand before a number.
@@ -102,4 +102,4 @@ bool MayStandBefore(absl::string_view unit) {
                      [&](const char* known) { return absl::EqualsIgnoreCase(unit, known); });
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

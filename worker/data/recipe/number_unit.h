@@ -5,7 +5,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // What a number is multiplied by: 1.5M is 1500000, 3 KB are 3000, 2 min are 120.
 struct Scale {
@@ -30,4 +30,4 @@ bool AreSameUnits(absl::string_view a, absl::string_view b);
 // Whether a unit may stand before its number, in any case: the sign of a currency and the like.
 bool MayStandBefore(absl::string_view unit);
 
-}  // namespace cistern
+}  // namespace cistern::data

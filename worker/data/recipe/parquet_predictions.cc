@@ -2,7 +2,7 @@
 #include "worker/data/format/parquet_output.h"
 #include "worker/data/recipe/parquet_table.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using parquet::Repetition;
@@ -82,4 +82,4 @@ absl::StatusOr<std::unique_ptr<ParquetPredictions>> CreateParquetPredictions(
   return std::make_unique<Predictions>(std::move(file), kept.size(), predictions.size());
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -13,7 +13,7 @@
 #include "worker/data/format/parquet_error.h"
 #include "worker/data/recipe/arrow_rows.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr int64_t kRowsPerBatch = 4096;
@@ -120,4 +120,4 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenParquetTable(const std::string& p
   return table;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

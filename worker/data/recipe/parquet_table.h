@@ -11,7 +11,7 @@
 #include "common/io/file_system.h"
 #include "worker/data/recipe/text_table.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Columns may hold text, bytes, numbers of any width, booleans, dates and times, times of day,
 // durations, intervals, decimals, UUIDs, structs, and lists of these. As text, a null is empty, a
@@ -51,4 +51,4 @@ absl::StatusOr<std::unique_ptr<ParquetPredictions>> CreateParquetPredictions(
     FileSystem& files, const std::string& path, const std::vector<std::string>& kept,
     const std::vector<std::string>& predictions);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -3,7 +3,7 @@
 #include "worker/data/recipe/arrow_stream.h"
 #include "worker/data/recipe/parquet_table.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 absl::Status Absent(const std::string& path) {
@@ -36,4 +36,4 @@ absl::StatusOr<std::unique_ptr<ParquetPredictions>> CreateParquetPredictions(
   return Absent(path);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -14,7 +14,7 @@
 #include "worker/data/recipe/field_values.h"
 #include "worker/data/recipe/json_table.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kMostPlaces = 4096;
@@ -481,4 +481,4 @@ std::vector<std::string> NewParts(const PartFinder& finder,
   return parts;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

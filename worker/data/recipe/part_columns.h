@@ -24,7 +24,7 @@
 #include "worker/data/recipe/json_members.h"
 #include "worker/data/recipe/text_table.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The place in `columns` of the column of which `name` is a part, by its name; the one with the
 // longest name, if several are possible. columns.size(): none is.
@@ -167,4 +167,4 @@ class PartFinder {
 std::vector<std::string> NewParts(const PartFinder& finder,
                                   const std::vector<std::string>& columns);
 
-}  // namespace cistern
+}  // namespace cistern::data

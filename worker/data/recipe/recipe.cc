@@ -8,7 +8,7 @@
 #include "common/base/hash_text.h"
 #include "worker/data/recipe/recipe_json.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -102,7 +102,7 @@ uint64_t HashOf(const Recipe& recipe) {
   return HashBytes(MeaningJson(recipe).dump());
 }
 
-std::string HashText(const Recipe& recipe) {
+std::string HashTextOf(const Recipe& recipe) {
   return HashText(HashOf(recipe));
 }
 
@@ -112,7 +112,7 @@ std::string FormatRecipe(const Recipe& recipe) {
   json["layout"] = LayoutJson(recipe.layout);
   json["meaning"] = MeaningJson(recipe);
   if (HasHistory(recipe)) json["history"] = HistoryJson(recipe.history);
-  json["xxh3"] = HashText(recipe);
+  json["xxh3"] = HashTextOf(recipe);
   return json.dump(2) + "\n";
 }
 
@@ -189,4 +189,4 @@ std::map<std::string, char> SeparatorsOf(const Recipe& recipe) {
   return separators;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

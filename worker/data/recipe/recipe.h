@@ -21,7 +21,7 @@
 #include "common/base/types.h"
 #include "worker/data/recipe/number_form.h"
 
-namespace cistern {
+namespace cistern::data {
 
 enum class TextFormat { kCsv, kTsv, kLibsvm, kCriteo, kLibffm };
 
@@ -149,7 +149,7 @@ const NumberForm* NumberFormOf(const Recipe& recipe, const std::string& column);
 // XXH3 of the meaning.
 uint64_t HashOf(const Recipe& recipe);
 // The hash as text, for messages and files: 16 hex digits.
-std::string HashText(const Recipe& recipe);
+std::string HashTextOf(const Recipe& recipe);
 
 // The text of recipe.json.
 std::string FormatRecipe(const Recipe& recipe);
@@ -194,4 +194,4 @@ char DelimiterOf(const Recipe::Layout& layout);
 inline constexpr std::pair<TextFormat, const char*> kFeatureLineWords[] = {
     {TextFormat::kLibsvm, "libsvm"}, {TextFormat::kLibffm, "libffm"}};
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -10,7 +10,7 @@
 #include "worker/data/storage/remote_tree.h"
 #include "worker/data/storage/storage.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr uint64_t kRecipeBytesMost = uint64_t{256} << 20;  // of recipe.json
@@ -198,4 +198,4 @@ absl::StatusOr<std::shared_ptr<const OwnedEncoder>> OwnedEncoder::Open(
   return made;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

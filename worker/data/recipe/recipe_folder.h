@@ -12,7 +12,7 @@
 #include "worker/data/recipe/row_encoder.h"
 #include "worker/data/recipe/vocabulary.h"
 
-namespace cistern {
+namespace cistern::data {
 
 struct FoundRecipe {
   std::string path;  // of its file
@@ -66,4 +66,4 @@ class OwnedEncoder {
   std::unique_ptr<RowEncoder> encoder_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -7,7 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "common/base/hash_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -142,4 +142,4 @@ nlohmann::ordered_json LayoutJson(const Recipe::Layout& layout) {
   return json;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -8,7 +8,7 @@
 
 #include "worker/data/recipe/recipe.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // A recipe is written in the oldest format that can say it. 2: with crosses; 3: with negative
 // labels, bounds, the forms of values, or a history; 4: with a weight; 5: with weights of keys.
@@ -37,4 +37,4 @@ nlohmann::ordered_json MeaningJson(const Recipe& recipe);
 nlohmann::ordered_json LayoutJson(const Recipe::Layout& layout);
 nlohmann::ordered_json HistoryJson(const Recipe::History& history);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -7,7 +7,7 @@
 #include "common/base/json_depth.h"
 #include "worker/data/recipe/recipe_json.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -301,4 +301,4 @@ absl::StatusOr<Recipe> ParseRecipe(const std::string& text) {
   return recipe;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

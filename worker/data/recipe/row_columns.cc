@@ -9,7 +9,7 @@
 #include "common/base/shown_text.h"
 #include "worker/data/recipe/row_encoder.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // The names as a message shows them: the first ones, without control characters.
@@ -120,4 +120,4 @@ absl::StatusOr<std::vector<Key>> RowEncoder::KeysOf(const std::string& column,
       absl::StrCat("no slot reads a column '", column, "'; the slots read ", Shown(columns)));
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -16,7 +16,7 @@
 #include "worker/data/recipe/field_values.h"
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr float kUnknown = -1;  // label
@@ -491,4 +491,4 @@ Key RowEncoder::HashedKey(absl::string_view prefix, absl::string_view value,
   return HashedKeyOf(*text, recipe_.key_bits == 64);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

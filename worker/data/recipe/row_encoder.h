@@ -13,7 +13,7 @@
 #include "worker/data/recipe/recipe.h"
 #include "worker/data/recipe/vocabulary.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Where a row of text holds the columns of a recipe: indices of its fields, by label, dense feature
 // and slot. A slot reads one field; a cross reads several.
@@ -145,4 +145,4 @@ class RowEncoder {
   std::vector<Slot> slots_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -13,7 +13,7 @@
 #include "worker/data/recipe/field_values.h"
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr uint64_t kRowsMost = 20000;
@@ -246,4 +246,4 @@ std::vector<std::string> SpellingCheck::Sentences() const {
   return sentences;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "worker/data/recipe/row_encoder.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Threads: one at a time.
 class SpellingCheck {
@@ -60,4 +60,4 @@ class SpellingCheck {
   uint64_t rows_ = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

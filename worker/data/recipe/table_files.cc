@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "worker/data/storage/storage.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // The column and the value of a folder's name, "dt=2024-05-31"; nothing for other names.
@@ -193,4 +193,4 @@ bool IsParquetFile(const std::string& path) {
   return file && absl::string_view(magic, sizeof(magic)) == "PAR1";
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "worker/data/recipe/text_table.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // `path` itself if it is a file, or is not there. Of a folder of this machine: the files in it and
 // in its folders named COLUMN=VALUE, sorted by name. Names that begin with "_" or "." do not count
@@ -34,4 +34,4 @@ std::unique_ptr<TextTable> WithPartitions(std::unique_ptr<TextTable> table, cons
 // Whether a file of this machine begins as Parquet files do.
 bool IsParquetFile(const std::string& path);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -7,7 +7,7 @@
 #include "worker/data/recipe/field_splitter.h"
 #include "worker/data/recipe/part_columns.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 absl::Status InRow(const absl::Status& status, size_t row) {
@@ -33,7 +33,7 @@ class BlockEncoder {
 
   absl::Status FindPlaces() {
     CISTERN_ASSIGN_OR_RETURN(places_,
-                             cistern::FindPlaces(encoder_.recipe(), columns_, Labels::kOptional));
+                             data::FindPlaces(encoder_.recipe(), columns_, Labels::kOptional));
     return absl::OkStatus();
   }
   absl::Status Add(absl::Span<const absl::string_view> fields) {
@@ -135,4 +135,4 @@ absl::Status EncodeLines(const OwnedEncoder& encoder, absl::Span<const absl::str
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "worker/data/recipe/recipe_folder.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // FeatureColumns(recipe) with the columns of lists and objects instead of their parts
 // (part_columns.h); the same if there are none.
@@ -32,4 +32,4 @@ absl::Status EncodeFields(const OwnedEncoder& encoder, absl::Span<const absl::st
 absl::Status EncodeLines(const OwnedEncoder& encoder, absl::Span<const absl::string_view> lines,
                          absl::Span<const uint32_t> slot_nums, SampleBlock* block);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -21,7 +21,7 @@
 #include "worker/data/recipe/value_text.h"
 #include "worker/data/storage/standard_input.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // Decides what the first line of a delimited file is.
@@ -398,4 +398,4 @@ absl::Status CheckRecipeShape(const Recipe& recipe, const SampleShape& model, bo
                  static_cast<uint64_t>(bits));
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -14,7 +14,7 @@
 #include "worker/data/recipe/row_encoder.h"
 #include "worker/data/recipe/text_table.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The texts of columns that come back beside the predictions, in the order of the rows.
 //
@@ -74,4 +74,4 @@ absl::StatusOr<std::unique_ptr<SampleReader>> OpenTextSamples(
 // kInvalidArgument unless samples of the recipe have the shape that a model reads.
 absl::Status CheckRecipeShape(const Recipe& recipe, const SampleShape& model, bool wide_keys);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -12,7 +12,7 @@
 #include "common/base/status.h"
 #include "worker/data/recipe/feature_line.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The separator of the values of a list, unless ListSeparators has another one for its column.
 inline constexpr char kListSeparator = '|';
@@ -102,4 +102,4 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenLibsvm(const std::string& path,
 absl::StatusOr<std::unique_ptr<TextTable>> OpenLibffm(const std::string& path, FeatureValues values,
                                                       const std::vector<std::string>& columns);
 
-}  // namespace cistern
+}  // namespace cistern::data

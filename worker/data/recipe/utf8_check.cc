@@ -5,7 +5,7 @@
 
 #include "common/base/shown_text.h"
 
-namespace cistern {
+namespace cistern::data {
 
 bool IsUtf8(absl::string_view text) {
   constexpr uint64_t kHighBits = 0x8080808080808080u;
@@ -25,4 +25,4 @@ bool IsUtf8(absl::string_view text) {
   return true;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

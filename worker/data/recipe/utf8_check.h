@@ -4,9 +4,9 @@
 
 #include "absl/strings/string_view.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Whether `text` is well-formed UTF-8 (RFC 3629).
 bool IsUtf8(absl::string_view text);
 
-}  // namespace cistern
+}  // namespace cistern::data

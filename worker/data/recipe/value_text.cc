@@ -12,7 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kDigitsMost = 400;  // of an exponent's expansion; a double has at most 309
@@ -241,4 +241,4 @@ char TruthOf(absl::Span<const std::string> texts) {
   return truth;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

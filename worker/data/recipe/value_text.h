@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Without spaces around it, with plain ones for the spaces of typography (U+00A0, U+2009, U+202F),
 // and without marks that have no width (U+200B, U+FEFF).
@@ -64,4 +64,4 @@ std::string TruthMeaning(absl::string_view text);
 // "0"; 0 if they are something else.
 char TruthOf(absl::Span<const std::string> texts);
 
-}  // namespace cistern
+}  // namespace cistern::data

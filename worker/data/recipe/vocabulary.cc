@@ -12,7 +12,7 @@
 #include "common/io/new_file.h"
 #include "worker/data/recipe/line_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr char kFirstWords[] = "cistern vocabulary 1 ";
@@ -141,4 +141,4 @@ absl::StatusOr<uint64_t> Vocabulary::Read(const std::string& path) {
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

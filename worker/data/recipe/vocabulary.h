@@ -17,7 +17,7 @@
 #include "common/base/types.h"
 #include "common/io/file_system.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // What new data holds of a column.
 struct GrownColumn {
@@ -67,4 +67,4 @@ class Vocabulary {
   std::map<std::string, Counts> columns_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -5,7 +5,7 @@
 #include "worker/data/recipe/row_encoder.h"
 #include "worker/data/recipe/value_text.h"
 
-namespace cistern {
+namespace cistern::data {
 
 absl::StatusOr<float> ReadWeight(absl::string_view field) {
   const std::string shown = ShownText(field, 40);
@@ -35,4 +35,4 @@ absl::StatusOr<float> RowEncoder::WeightOf(absl::Span<const absl::string_view> f
   return AddContext(weight.status(), absl::StrCat("column '", recipe_.weight, "'"));
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

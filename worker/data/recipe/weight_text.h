@@ -4,10 +4,10 @@
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // kDataLoss: not a number; kOutOfRange: below 0, above kSampleWeightMax (label_check.h), infinite
 // or nan.
 absl::StatusOr<float> ReadWeight(absl::string_view field);
 
-}  // namespace cistern
+}  // namespace cistern::data

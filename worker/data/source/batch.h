@@ -15,9 +15,12 @@
 #include "worker/data/source/pass_keys.h"
 
 namespace cistern {
-
-class BlockPool;   // worker/data/source/block_pool.h
 class DeviceKeys;  // worker/model/batch/device_keys.h
+}  // namespace cistern
+
+namespace cistern::data {
+
+class BlockPool;  // worker/data/source/block_pool.h
 
 // One embedding input of a batch.
 struct HostSparseBatch {
@@ -144,4 +147,4 @@ struct Pass {
   }
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

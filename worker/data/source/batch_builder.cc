@@ -7,7 +7,7 @@
 #include "common/base/check.h"
 #include "common/base/permutation.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 void AppendRow(const std::vector<float>& from, size_t width, size_t row, std::vector<float>* to) {
@@ -189,4 +189,4 @@ void SegmentBuilder::Sort(Row row_max) {
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

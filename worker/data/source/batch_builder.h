@@ -10,7 +10,7 @@
 #include "worker/data/format/sample_block.h"
 #include "worker/data/source/batch.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Upper bound of the bytes of `block` as a batch; segments: includes the segment arrays. A batch
 // that holds keys instead takes less, but counts the same, so that all devices cut the same passes.
@@ -52,4 +52,4 @@ class SegmentBuilder {
   std::vector<uint32_t> outputs_;  // of each occurrence, if the keys have weights
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "worker/data/format/sample_block.h"
 #include "worker/data/source/pass_cursor.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The samples of one batch that this worker takes.
 struct BatchSamples {
@@ -34,4 +34,4 @@ class BatchCursor {
   virtual bool at_end() const = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace cistern {
+namespace cistern::data {
 
 void BlockPool::Release(std::vector<HostBatch> batches) {
   absl::MutexLock lock(&mutex_);
@@ -30,4 +30,4 @@ SampleBlock BlockPool::Acquire() {
   return block;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

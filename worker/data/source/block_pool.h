@@ -8,7 +8,7 @@
 #include "worker/data/format/sample_block.h"
 #include "worker/data/source/batch.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Holds at most as many blocks as the largest pass had batches.
 //
@@ -25,4 +25,4 @@ class BlockPool {
   std::vector<SampleBlock> blocks_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

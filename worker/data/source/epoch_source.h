@@ -10,7 +10,7 @@
 #include "common/base/status.h"
 #include "worker/data/format/sample_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Returns the numbers of every worker, by rank; an error becomes the error of all workers. Null: a
 // single worker.
@@ -35,4 +35,4 @@ class EpochSource {
   virtual std::string next_slice() const = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

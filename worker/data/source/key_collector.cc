@@ -5,7 +5,7 @@
 
 #include "worker/data/source/batch_builder.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 class HostKeys : public KeyCollector {
@@ -57,4 +57,4 @@ std::unique_ptr<KeyCollector> KeyCollector::OnHost(size_t inputs) {
   return std::make_unique<HostKeys>(inputs);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -10,7 +10,7 @@
 #include "worker/data/source/batch.h"
 #include "worker/data/source/pass_keys.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Order of calls: for each batch, Add and then Drop or Take; at the end of the pass, Finish.
 //
@@ -40,4 +40,4 @@ class KeyCollector {
   virtual bool wants_segments() const = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

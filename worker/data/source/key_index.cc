@@ -7,7 +7,7 @@
 #include "common/base/hash.h"
 #include "common/base/prefetch.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kSlotsMin = 64;
@@ -118,4 +118,4 @@ size_t KeyIndex::LocateFrom(size_t place, Key key) const {
   return place;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

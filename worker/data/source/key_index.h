@@ -7,7 +7,7 @@
 #include "common/base/pages.h"
 #include "common/base/types.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // A hash table with open addressing. Its entries are 32-bit rows; keys are compared in keys_.
 //
@@ -50,4 +50,4 @@ class KeyIndex {
   HugePageVector<Row> slots_;  // kNone = empty; size a power of two
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

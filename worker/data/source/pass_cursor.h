@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace cistern {
+namespace cistern::data {
 
 // The next sample to read.
 struct DataPlace {
@@ -36,4 +36,4 @@ struct PassCursor {
   bool operator==(const PassCursor&) const = default;
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -5,7 +5,7 @@
 #include "common/base/hash.h"
 #include "common/base/thread_limit.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // Returns the first place at or after `begin` whose mixed key is at least `mixed`. A galloping
@@ -72,4 +72,4 @@ SharedRows FindShared(const PassKeys& keys, const PassKeys& others) {
   return shared;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

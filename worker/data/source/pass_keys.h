@@ -8,7 +8,7 @@
 #include "common/base/types.h"
 #include "worker/data/source/key_index.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Row r of the pass table holds the value of keys()[r]. If the host collected the keys (KeyIndex),
 // rows are in the order of first occurrence. If the device did (DeviceKeys), rows are in the order
@@ -45,4 +45,4 @@ struct SharedRows {
 };
 SharedRows FindShared(const PassKeys& keys, const PassKeys& others);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "worker/data/source/sample_cursor.h"
 #include "worker/data/source/stream_cursor.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // With a coordinator (worker/pass/shared_pass.h), the bytes of the exchange per occurrence of a
@@ -297,4 +297,4 @@ absl::Status PassSource::TooLarge() const {
                                                    ", or lower solver.batchsize"));
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

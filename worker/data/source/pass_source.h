@@ -15,7 +15,7 @@
 #include "worker/data/source/epoch_source.h"
 #include "worker/data/source/key_collector.h"
 
-namespace cistern {
+namespace cistern::data {
 
 struct PassOptions {
   SampleShape shape;
@@ -178,4 +178,4 @@ class PassSource {
   uint64_t forced_batches_, batches_done_;  // of the first pass if the start is inside it; else 0
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

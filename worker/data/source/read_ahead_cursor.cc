@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace cistern {
+namespace cistern::data {
 
 ReadAheadCursor::ReadAheadCursor(std::unique_ptr<BatchCursor> from,
                                  std::shared_ptr<BlockPool> blocks)
@@ -48,4 +48,4 @@ void ReadAheadCursor::Run() {
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -11,7 +11,7 @@
 #include "worker/data/source/batch_cursor.h"
 #include "worker/data/source/block_pool.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Returns the batches, places and errors of `from` in their order.
 //
@@ -55,4 +55,4 @@ class ReadAheadCursor : public BatchCursor {
   ThreadPool thread_{1};  // last: its destructor waits for Run
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

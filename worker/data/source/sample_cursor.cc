@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace cistern {
+namespace cistern::data {
 
 absl::StatusOr<bool> SampleCursor::Next(BatchSamples* out) {
   SampleBlock& block = out->block;
@@ -95,4 +95,4 @@ DataPlace SampleCursor::place() const {
   return {opened_ - 1, epoch_samples_ - (has_ahead_ ? 1 : 0), {}, ""};
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -8,7 +8,7 @@
 #include "worker/data/format/sample_reader.h"
 #include "worker/data/source/batch_cursor.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Reads one sample ahead to find out whether a batch ends its epoch.
 //
@@ -54,4 +54,4 @@ class SampleCursor : public BatchCursor {
   SampleBlock::Sizes last_;  // of the last batch
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -7,7 +7,7 @@
 #include "common/base/check.h"
 #include "common/base/permutation.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr uint64_t kSeedOfBuffers = 0x62756666657273;  // differs from the seeds of other draws
@@ -95,4 +95,4 @@ std::unique_ptr<SampleReader> Shuffled(std::unique_ptr<SampleReader> reader, siz
   return std::make_unique<ShuffledReader>(std::move(reader), inputs, options);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -7,7 +7,7 @@
 
 #include "worker/data/format/sample_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 
 struct ShuffleBuffer {
   uint64_t samples = 0;  // in the buffer; at least 1
@@ -27,4 +27,4 @@ struct ShuffleBuffer {
 std::unique_ptr<SampleReader> Shuffled(std::unique_ptr<SampleReader> reader, size_t inputs,
                                        const ShuffleBuffer& options);
 
-}  // namespace cistern
+}  // namespace cistern::data

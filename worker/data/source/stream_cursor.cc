@@ -5,7 +5,7 @@
 
 #include "common/base/check.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 size_t FirstStream(const StreamCursor::Options& options, uint64_t part) {
@@ -248,4 +248,4 @@ DataPlace StreamCursor::place() const {
   return place;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -21,7 +21,7 @@
 #include "worker/data/source/batch_cursor.h"
 #include "worker/data/source/epoch_source.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Threads: one at a time.
 class StreamCursor : public BatchCursor {
@@ -108,4 +108,4 @@ class StreamCursor : public BatchCursor {
   SampleBlock::Sizes last_;  // of the last batch
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

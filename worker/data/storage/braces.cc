@@ -12,7 +12,7 @@
 #include "absl/strings/strip.h"
 #include "worker/data/storage/storage.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr size_t kNamesMost = 1000000;
@@ -144,4 +144,4 @@ absl::StatusOr<std::vector<std::string>> ExpandBraces(absl::string_view text) {
   return names;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -8,7 +8,7 @@
 #include "worker/data/storage/remote.h"
 #include "worker/data/storage/storage.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 std::string PlainPath(const std::string& path) {
@@ -60,4 +60,4 @@ std::vector<std::string> SplitPaths(const std::string& text) {
   return paths;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

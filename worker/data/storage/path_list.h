@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace cistern {
+namespace cistern::data {
 
 // The paths of "a.csv,b.csv". A comma is also a legal character of paths ("lr=0.1,dim=8/a.csv"), so
 // it separates only where that leaves a path on its left that exists, or where no longer path does:
@@ -15,4 +15,4 @@ std::vector<std::string> SplitPaths(const std::string& text);
 // Whether something has this path here or, for a remote path, there.
 bool PathExists(const std::string& path);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -10,7 +10,7 @@
 #include "common/base/status.h"
 #include "common/io/byte_source.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Opens a remote file for reading forward. While the caller works on one piece of a few MiB, the
 // next one is already being read. Errors: as storage.h.
@@ -36,4 +36,4 @@ absl::Status WriteRemote(ByteSource& source, const std::string& path);
 // Removes a file; OK if there is none.
 absl::Status RemoveRemote(const std::string& path);
 
-}  // namespace cistern
+}  // namespace cistern::data

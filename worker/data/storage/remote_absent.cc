@@ -3,7 +3,7 @@
 
 #include "worker/data/storage/storage.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 absl::Status Absent(const std::string& path) {
@@ -37,4 +37,4 @@ absl::Status RemoveRemote(const std::string& path) {
   return Absent(path);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -23,7 +23,7 @@
 #include <arrow/filesystem/s3fs.h>
 #endif
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 namespace fs = arrow::fs;
@@ -294,4 +294,4 @@ absl::Status RemoveRemote(const std::string& path) {
   return absl::IsNotFound(error) ? absl::OkStatus() : error;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

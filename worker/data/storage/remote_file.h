@@ -9,7 +9,7 @@
 
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Opens a remote file (storage.h) that is read at any place.
 absl::StatusOr<std::shared_ptr<arrow::io::RandomAccessFile>> OpenRemoteFile(
@@ -18,4 +18,4 @@ absl::StatusOr<std::shared_ptr<arrow::io::RandomAccessFile>> OpenRemoteFile(
 // The error of an operation on a remote path, with the codes of storage.h and without credentials.
 absl::Status RemoteError(const std::string& path, const arrow::Status& status);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "absl/time/clock.h"
 #include "worker/data/storage/remote_file.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr int64_t kFirstPiece = int64_t{256} << 10, kPiece = int64_t{4} << 20;
@@ -104,4 +104,4 @@ absl::StatusOr<std::unique_ptr<ByteSource>> MakeRemoteSource(
   return std::make_unique<RemoteSource>(path, std::move(file), *bytes);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "common/io/byte_source.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Reads `file` in pieces of 256 KiB at first, later of 4 MiB: each is a request. While one piece is
 // used, the next one is read, so that reading overlaps the caller's work. A piece that fails is
@@ -17,4 +17,4 @@ namespace cistern {
 absl::StatusOr<std::unique_ptr<ByteSource>> MakeRemoteSource(
     const std::string& path, std::shared_ptr<arrow::io::RandomAccessFile> file);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -13,7 +13,7 @@
 #include "common/io/new_file.h"
 #include "worker/data/storage/remote.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 constexpr char kUnfinished[] = ".unfinished";
@@ -233,4 +233,4 @@ absl::Status CopyToRemote(const std::string& local, const std::string& path,
   return RemoveRemote(mark);
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

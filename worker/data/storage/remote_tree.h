@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // "s3://b/set?region=x" and "part-0" give "s3://b/set/part-0?region=x".
 std::string RemoteChild(absl::string_view folder, absl::string_view name);
@@ -41,4 +41,4 @@ absl::Status CopyToRemote(const std::string& local, const std::string& path,
 // of a serving folder, which names a manifest.
 int UploadRank(absl::string_view name);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -5,7 +5,7 @@
 
 #include "common/io/decompressor.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // Bytes that were read already, and then what follows them.
@@ -61,4 +61,4 @@ absl::StatusOr<std::unique_ptr<ByteSource>> OpenStandardInput() {
   return Decompressed(std::move(source));
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

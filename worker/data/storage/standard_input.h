@@ -7,7 +7,7 @@
 #include "common/base/status.h"
 #include "common/io/byte_source.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The first line of standard input, unpacked if it is compressed and without its end, or as much of
 // it as `most` bytes hold. OpenSource("-") (storage.h) reads these bytes again, once.
@@ -18,4 +18,4 @@ absl::StatusOr<std::string> FirstLineOfStandardInput(size_t most);
 // Standard input, unpacked, from its first byte on.
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenStandardInput();
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -11,7 +11,7 @@
 #include "worker/data/storage/remote.h"
 #include "worker/data/storage/standard_input.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 absl::Status NoMatch(const std::string& pattern) {
@@ -69,4 +69,4 @@ absl::StatusOr<std::vector<std::string>> MatchingFiles(const std::string& patter
   return paths;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

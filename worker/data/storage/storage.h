@@ -21,7 +21,7 @@
 #include "common/base/status.h"
 #include "common/io/byte_source.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // Whether `path` has the scheme of an object store or of HDFS.
 bool IsRemote(absl::string_view path);
@@ -51,4 +51,4 @@ absl::StatusOr<std::vector<std::string>> ExpandBraces(absl::string_view text);
 // Splits at commas outside braces.
 std::vector<std::string> SplitOutsideBraces(absl::string_view text);
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -30,11 +30,11 @@ absl::StatusOr<uint64_t> KeySlots::Of(Key key) {
   }
   if (!std::exchange(data_is_read_, true)) CISTERN_RETURN_IF_ERROR(ReadData());
   Row row = index_.Find(key);
-  if (row == KeyIndex::kNone && !std::exchange(file_is_read_, true)) {
+  if (row == data::KeyIndex::kNone && !std::exchange(file_is_read_, true)) {
     CISTERN_RETURN_IF_ERROR(ReadModelFile());
     row = index_.Find(key);
   }
-  if (row != KeyIndex::kNone) return slots_[row];
+  if (row != data::KeyIndex::kNone) return slots_[row];
   const EmbeddingConfig& embedding = config_.embeddings[embedding_];
   return absl::InvalidArgumentError(absl::StrCat(
       "key ", key, " of embedding '", embedding.name, "' occurs in no slot of ",
@@ -62,22 +62,22 @@ absl::StatusOr<uint64_t> KeySlots::FromSizes(Key key) const {
 absl::Status KeySlots::ReadData() {
   const size_t input = config_.embeddings[embedding_].input;
   const uint32_t slot_num = config_.data.sparse[input].slot_num;
-  DataSetOptions options = DataSetOf(config_, config_.data.source);
+  data::DataSetOptions options = DataSetOf(config_, config_.data.source);
   options.num_samples = config_.data.num_samples;
-  absl::StatusOr<std::unique_ptr<SampleReader>> opened = OpenDataSet(options);
+  absl::StatusOr<std::unique_ptr<data::SampleReader>> opened = data::OpenDataSet(options);
   if (!opened.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the slots of the keys of embedding '", config_.embeddings[embedding_].name,
         "' must be read from the training data, which failed: ", opened.status().message(),
         "; set layers[0].source to that data, or set slot_size_array in sparse_embedding_hparam"));
   }
-  const std::unique_ptr<SampleReader> reader = *std::move(opened);
-  SampleBlock block;
+  const std::unique_ptr<data::SampleReader> reader = *std::move(opened);
+  data::SampleBlock block;
   while (true) {
     block.Reset(config_.data.sparse.size());
     const absl::StatusOr<size_t> samples = reader->Read(kBlockSamples, &block);
     data_error_ = samples.status();  // training may not have reached the bad record
-    const SparseColumn& column = block.sparse[input];
+    const data::SparseColumn& column = block.sparse[input];
     for (size_t place = 0; place + 1 < column.offsets.size(); ++place) {
       for (uint32_t i = column.offsets[place]; i < column.offsets[place + 1]; ++i) {
         Note(column.keys[i], static_cast<uint32_t>(place % slot_num));
@@ -101,7 +101,8 @@ absl::Status KeySlots::ReadModelFile() {
     keys.resize(std::min<uint64_t>(kReadRows, reader->rows() - first));
     CISTERN_RETURN_IF_ERROR(reader->Read(first, &keys, &slots, &values));
     for (size_t i = 0; i < keys.size(); ++i) {
-      if (index_.Find(keys[i]) == KeyIndex::kNone) Note(keys[i], static_cast<uint32_t>(slots[i]));
+      if (index_.Find(keys[i]) == data::KeyIndex::kNone)
+        Note(keys[i], static_cast<uint32_t>(slots[i]));
     }
   }
   return absl::OkStatus();

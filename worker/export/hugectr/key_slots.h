@@ -42,7 +42,7 @@ class KeySlots {
   std::vector<Key> ends_;  // by slot: one past its last key; empty: no sizes
   bool data_is_read_ = false, file_is_read_ = false;
   absl::Status data_error_;  // the error that stopped ReadData early
-  KeyIndex index_;
+  data::KeyIndex index_;
   std::vector<uint32_t> slots_;  // by row of index_
 };
 

@@ -26,7 +26,7 @@ Json DescribeEmbedding(const ModelConfig& config, const EmbeddingConfig& embeddi
   json["vec_size"] = embedding.vec_size;
   json["combiner"] = embedding.combiner == Combiner::kMean ? "mean" : "sum";
   if (config.data.sparse[embedding.input].key_weights) json["key_weights"] = true;
-  const SequenceSlots& sequences = config.data.sparse[embedding.input].sequences;
+  const data::SequenceSlots& sequences = config.data.sparse[embedding.input].sequences;
   if (sequences.any()) {
     json["sequence_lengths"] = sequences.lengths;
     json["sequence_keeps"] = sequences.keeps_last ? "last" : "first";

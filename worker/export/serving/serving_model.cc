@@ -173,11 +173,11 @@ class VersionWriter {
     return same ? *previous : WriteBytes(name, bytes);
   }
 
-  absl::Status WriteRecipe(const FoundRecipe& found) {
+  absl::Status WriteRecipe(const data::FoundRecipe& found) {
     constexpr uint64_t kMaxBytes = uint64_t{16} << 30;
     const std::optional<ServingFile> none;
     CISTERN_ASSIGN_OR_RETURN(written_.version.recipe,
-                             WriteOrShare(kRecipeFile, FormatRecipe(found.recipe),
+                             WriteOrShare(data::kRecipeFile, data::FormatRecipe(found.recipe),
                                           changes_ != nullptr ? changes_->previous.recipe : none));
     if (!found.recipe.vocabulary_xxh3) return absl::OkStatus();
     CISTERN_ASSIGN_OR_RETURN(const std::string vocabulary,
@@ -189,7 +189,7 @@ class VersionWriter {
     }
     CISTERN_ASSIGN_OR_RETURN(
         written_.version.vocabulary,
-        WriteOrShare(kVocabularyFile, vocabulary,
+        WriteOrShare(data::kVocabularyFile, vocabulary,
                      changes_ != nullptr ? changes_->previous.vocabulary : none));
     return absl::OkStatus();
   }

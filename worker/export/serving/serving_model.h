@@ -20,9 +20,9 @@ namespace cistern {
 struct ModelText {
   std::string path;  // its name becomes the model's name
   std::string text;
-  std::vector<std::string> overrides;      // --set
-  std::string name = {};                   // of the model, instead of that of the file
-  std::optional<FoundRecipe> recipe = {};  // of the data that the model was trained on
+  std::vector<std::string> overrides;            // --set
+  std::string name = {};                         // of the model, instead of that of the file
+  std::optional<data::FoundRecipe> recipe = {};  // of the data that the model was trained on
 };
 
 struct ServingOptions {

@@ -15,11 +15,11 @@ constexpr size_t kAlignment = 16;  // of each array: that of the widest load in 
 
 // Calls visit(values, pointer) for each vector of the batch and the pointer to it in `view`.
 template <typename Visit>
-void ForEachArray(const HostBatch& batch, DeviceBatch* view, const Visit& visit) {
+void ForEachArray(const data::HostBatch& batch, DeviceBatch* view, const Visit& visit) {
   visit(batch.label, &view->label);
   if (!batch.weight.empty()) visit(batch.weight, &view->weight);
   visit(batch.dense, &view->dense);
-  const auto visit_sparse = [&visit](const HostSparseBatch& from, DeviceSparseBatch* to) {
+  const auto visit_sparse = [&visit](const data::HostSparseBatch& from, DeviceSparseBatch* to) {
     visit(from.offsets, &to->offsets);
     visit(from.rows, &to->rows);
     visit(from.keys, &to->keys);
@@ -33,7 +33,7 @@ void ForEachArray(const HostBatch& batch, DeviceBatch* view, const Visit& visit)
   };
   for (size_t i = 0; i < batch.sparse.size(); ++i) visit_sparse(batch.sparse[i], &view->sparse[i]);
   for (size_t i = 0; i < batch.exchanged.size(); ++i) {
-    const HostExchange& from = batch.exchanged[i];
+    const data::HostExchange& from = batch.exchanged[i];
     DeviceExchange& to = view->exchanged[i];
     visit_sparse(from.served, &to.served);
     visit(from.occurrence_offsets, &to.occurrence_offsets);
@@ -41,19 +41,20 @@ void ForEachArray(const HostBatch& batch, DeviceBatch* view, const Visit& visit)
   }
 }
 
-void SetSizes(const HostSparseBatch& from, DeviceSparseBatch* to) {
+void SetSizes(const data::HostSparseBatch& from, DeviceSparseBatch* to) {
   to->occurrences = from.finder != nullptr ? from.keys.size() : from.rows.size();
   to->distinct = from.segment_rows.size();
 }
 
-DeviceBatch SizesOf(const HostBatch& batch) {
+DeviceBatch SizesOf(const data::HostBatch& batch) {
   DeviceBatch view;
   view.size = batch.size;
   view.label_dim = batch.size == 0 ? 0 : batch.label.size() / batch.size;
   view.all = batch.exchanged.empty() ? batch.size : batch.all;
   view.first = batch.exchanged.empty() ? 0 : batch.first;
-  for (const HostSparseBatch& sparse : batch.sparse) SetSizes(sparse, &view.sparse.emplace_back());
-  for (const HostExchange& rows : batch.exchanged) {
+  for (const data::HostSparseBatch& sparse : batch.sparse)
+    SetSizes(sparse, &view.sparse.emplace_back());
+  for (const data::HostExchange& rows : batch.exchanged) {
     DeviceExchange& to = view.exchanged.emplace_back();
     to.taken = rows.taken;
     to.given = rows.given;
@@ -71,7 +72,7 @@ size_t RoundedBytes(const std::vector<T>& values) {
 }
 
 // The size of all arrays, each rounded up to kAlignment.
-size_t BytesOf(const HostBatch& batch) {
+size_t BytesOf(const data::HostBatch& batch) {
   DeviceBatch view = SizesOf(batch);
   size_t bytes = 0;
   ForEachArray(batch, &view,
@@ -95,9 +96,9 @@ struct MadeArrays {
 
 // Calls visit(arrays, sparse, view) for each input, then for the rows that other workers take.
 template <typename Visit>
-void ForEachMade(const HostBatch& batch, BatchStage::Use use, DeviceBatch* view,
+void ForEachMade(const data::HostBatch& batch, BatchStage::Use use, DeviceBatch* view,
                  const Visit& visit) {
-  const auto visit_one = [&](const HostSparseBatch& sparse, DeviceSparseBatch* to) {
+  const auto visit_one = [&](const data::HostSparseBatch& sparse, DeviceSparseBatch* to) {
     MadeArrays made;
     made.rows = sparse.finder != nullptr;
     made.occurrences = made.rows ? sparse.keys.size() : sparse.rows.size();
@@ -115,11 +116,11 @@ void ForEachMade(const HostBatch& batch, BatchStage::Use use, DeviceBatch* view,
 struct MadeSizes {
   size_t bytes = 0, scratch = 0, numbers = 0;
 };
-MadeSizes SizesOfMade(const HostBatch& batch, BatchStage::Use use, Stream& stream) {
+MadeSizes SizesOfMade(const data::HostBatch& batch, BatchStage::Use use, Stream& stream) {
   MadeSizes sizes;
   DeviceBatch view = SizesOf(batch);
   ForEachMade(batch, use, &view,
-              [&](const MadeArrays& made, const HostSparseBatch&, DeviceSparseBatch*) {
+              [&](const MadeArrays& made, const data::HostSparseBatch&, DeviceSparseBatch*) {
                 sizes.bytes += made.bytes();
                 sizes.numbers += sizeof(uint32_t);
                 if (!made.segments) return;
@@ -140,7 +141,7 @@ void CopyOnAllCores(const void* from, void* to, size_t bytes) {
   }
 }
 
-DeviceBatch ViewOnHost(const HostBatch& batch) {
+DeviceBatch ViewOnHost(const data::HostBatch& batch) {
   DeviceBatch view = SizesOf(batch);
   ForEachArray(batch, &view, [](const auto& values, auto* at) { *at = values.data(); });
   return view;
@@ -167,7 +168,7 @@ absl::Status BatchStage::MakeStreams() {
   return absl::OkStatus();
 }
 
-bool BatchStage::HasRoom(absl::Span<const HostBatch* const> batches) const {
+bool BatchStage::HasRoom(absl::Span<const data::HostBatch* const> batches) const {
   if (device_.kind() == DeviceKind::kCpu) return true;
   for (size_t i = begun_.size(); i < batches.size(); ++i) {
     const size_t bytes = BytesOf(*batches[i]);
@@ -192,7 +193,7 @@ absl::Status BatchStage::MakeRoom(MemoryPlace kind, size_t bytes, Place* place, 
   return absl::OkStatus();
 }
 
-absl::Status BatchStage::Begin(absl::Span<const HostBatch* const> batches, Use use) {
+absl::Status BatchStage::Begin(absl::Span<const data::HostBatch* const> batches, Use use) {
   if (device_.kind() == DeviceKind::kCpu) return absl::OkStatus();
   CISTERN_CHECK(batches.size() <= kAhead);
   for (size_t i = 0; i < batches.size(); ++i) {
@@ -210,7 +211,7 @@ void BatchStage::Forget(size_t kept) {
   }
 }
 
-absl::Status BatchStage::BeginOne(const HostBatch& batch, Use use) {
+absl::Status BatchStage::BeginOne(const data::HostBatch& batch, Use use) {
   CISTERN_RETURN_IF_ERROR(MakeStreams());
   Place& place = places_[next_];
   DeviceBatch view = SizesOf(batch);
@@ -237,7 +238,7 @@ absl::Status BatchStage::BeginOne(const HostBatch& batch, Use use) {
   return absl::OkStatus();
 }
 
-absl::Status BatchStage::Make(const HostBatch& batch, Use use, Place* place) {
+absl::Status BatchStage::Make(const data::HostBatch& batch, Use use, Place* place) {
   Stream& copies = copies_.front();
   const MadeSizes sizes = SizesOfMade(batch, use, copies);
   if (sizes.bytes == 0) return absl::OkStatus();
@@ -254,7 +255,7 @@ absl::Status BatchStage::Make(const HostBatch& batch, Use use, Place* place) {
     return taken;
   };
   auto* number = static_cast<uint32_t*>(place->distinct.data());
-  const auto make = [&](const MadeArrays& made, const HostSparseBatch& sparse,
+  const auto make = [&](const MadeArrays& made, const data::HostSparseBatch& sparse,
                         DeviceSparseBatch* view) {
     const size_t count = made.occurrences;
     uint32_t* const host_distinct = number++;
@@ -277,7 +278,7 @@ absl::Status BatchStage::Make(const HostBatch& batch, Use use, Place* place) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<DeviceBatch> BatchStage::View(const HostBatch& batch, Use use) {
+absl::StatusOr<DeviceBatch> BatchStage::View(const data::HostBatch& batch, Use use) {
   if (device_.kind() == DeviceKind::kCpu) return ViewOnHost(batch);
   if (begun_.empty() || begun_.front() != batch.number.value()) {
     Forget(0);
@@ -291,17 +292,18 @@ absl::StatusOr<DeviceBatch> BatchStage::View(const HostBatch& batch, Use use) {
   // was enqueued two steps ago and had to wait only for the previous user of this place.
   bool any = false;
   ForEachMade(batch, use, &place.view,
-              [&any](const MadeArrays& made, const HostSparseBatch&, DeviceSparseBatch*) {
+              [&any](const MadeArrays& made, const data::HostSparseBatch&, DeviceSparseBatch*) {
                 any = any || made.segments;
               });
   if (!any) return place.view;
   CISTERN_RETURN_IF_ERROR(place.events[kCopied].Wait());
   const auto* number = static_cast<const uint32_t*>(place.distinct.data());
-  ForEachMade(batch, use, &place.view,
-              [&number](const MadeArrays& made, const HostSparseBatch&, DeviceSparseBatch* view) {
-                if (made.segments) view->distinct = *number;
-                ++number;
-              });
+  ForEachMade(
+      batch, use, &place.view,
+      [&number](const MadeArrays& made, const data::HostSparseBatch&, DeviceSparseBatch* view) {
+        if (made.segments) view->distinct = *number;
+        ++number;
+      });
   return place.view;
 }
 

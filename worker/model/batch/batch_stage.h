@@ -68,13 +68,13 @@ class BatchStage {
   static constexpr size_t kAhead = 2;
   // Starts copying those of `batches` that are not begun yet. batches: the next ones, in the order
   // of the calls of View, at most kAhead; they must not change until View returns them.
-  absl::Status Begin(absl::Span<const HostBatch* const> batches, Use use = Use::kTrain);
+  absl::Status Begin(absl::Span<const data::HostBatch* const> batches, Use use = Use::kTrain);
   // True if Begin would not allocate. An allocation makes Begin wait for earlier steps.
-  bool HasRoom(absl::Span<const HostBatch* const> batches) const;
+  bool HasRoom(absl::Span<const data::HostBatch* const> batches) const;
   // Returns the view of `batch` for work that is enqueued on the device's stream until Release.
   // Copies the batch now unless it is the next that was begun. Batches that were begun and are not
   // viewed next are forgotten.
-  absl::StatusOr<DeviceBatch> View(const HostBatch& batch, Use use = Use::kTrain);
+  absl::StatusOr<DeviceBatch> View(const data::HostBatch& batch, Use use = Use::kTrain);
   // Call it when all work that reads the last view is enqueued.
   void Release();
 
@@ -89,13 +89,13 @@ class BatchStage {
   enum { kCopied, kUsed };
 
   absl::Status MakeStreams();
-  absl::Status BeginOne(const HostBatch& batch, Use use);
+  absl::Status BeginOne(const data::HostBatch& batch, Use use);
   // Forgets all begun batches but the first `kept`.
   void Forget(size_t kept);
   // Grows *memory to at least `bytes`. Waits until the place's previous batch is no longer in use.
   absl::Status MakeRoom(MemoryPlace kind, size_t bytes, Place* place, Memory* memory);
   // Enqueues the ops that compute the rows and segments that the host has left to the device.
-  absl::Status Make(const HostBatch& batch, Use use, Place* place);
+  absl::Status Make(const data::HostBatch& batch, Use use, Place* place);
 
   DeviceContext& device_;
   std::vector<Stream> copies_;  // one on a GPU

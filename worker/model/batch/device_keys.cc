@@ -14,14 +14,14 @@ absl::StatusOr<Memory> TakeKeys(MemoryPool& pool, size_t bytes) {
   return pool.Take(MemoryPlace::kDevice, bytes, "keys");
 }
 
-class GpuKeys : public KeyCollector {
+class GpuKeys : public data::KeyCollector {
  public:
   // shared: this is one of several workers.
   GpuKeys(DeviceContext& device, Stream stream, size_t inputs, bool shared)
       : device_(device), stream_(std::move(stream)), shared_(shared), inputs_(inputs) {}
   ~GpuKeys() override { stream_.Wait().IgnoreError(); }
 
-  absl::Status Add(const SampleBlock& samples) override {
+  absl::Status Add(const data::SampleBlock& samples) override {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       CISTERN_RETURN_IF_ERROR(Add(samples.sparse[i].keys, &inputs_[i]));
     }
@@ -30,8 +30,8 @@ class GpuKeys : public KeyCollector {
   size_t size(size_t input) const override { return inputs_[input].merged_count; }
   absl::Span<const Key> added(size_t input) const override { return inputs_[input].added; }
   void Drop() override {}
-  HostBatch Take(SampleBlock&& samples) override;
-  absl::Status Finish(Pass* pass) override;
+  data::HostBatch Take(data::SampleBlock&& samples) override;
+  absl::Status Finish(data::Pass* pass) override;
 
   bool wants_segments() const override { return false; }
 
@@ -47,8 +47,8 @@ class GpuKeys : public KeyCollector {
   absl::Status CopyAdded(Input* input);
   // Builds the index of the keys in `held`.
   absl::StatusOr<std::shared_ptr<const DeviceKeys>> IndexOf(const Input& input);
-  absl::Status FinishAlone(size_t i, Pass* pass);
-  absl::Status FinishShared(size_t i, Pass* pass);
+  absl::Status FinishAlone(size_t i, data::Pass* pass);
+  absl::Status FinishShared(size_t i, data::Pass* pass);
   absl::Status MakeRoom(size_t bytes, Memory* memory) {
     return MakeKeyRoom(bytes, device_, memory);
   }
@@ -94,23 +94,23 @@ absl::Status GpuKeys::CopyAdded(Input* input) {
   return absl::OkStatus();
 }
 
-HostBatch GpuKeys::Take(SampleBlock&& samples) {
+data::HostBatch GpuKeys::Take(data::SampleBlock&& samples) {
   for (Input& input : inputs_) {
     input.held.swap(input.merged);
     input.held_count = input.merged_count;
     input.named.insert(input.named.end(), input.added.begin(), input.added.end());
   }
   std::vector<std::vector<Key>> keys;
-  for (SparseColumn& column : samples.sparse) keys.push_back(std::move(column.keys));
-  HostBatch batch = MakeHostBatch(std::move(samples));
+  for (data::SparseColumn& column : samples.sparse) keys.push_back(std::move(column.keys));
+  data::HostBatch batch = data::MakeHostBatch(std::move(samples));
   for (size_t i = 0; i < keys.size(); ++i) {
     batch.sparse[i].keys = std::move(keys[i]);
-    ReturnSlack(&batch.sparse[i].keys);
+    data::ReturnSlack(&batch.sparse[i].keys);
   }
   return batch;
 }
 
-absl::Status GpuKeys::Finish(Pass* pass) {
+absl::Status GpuKeys::Finish(data::Pass* pass) {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     CISTERN_RETURN_IF_ERROR(shared_ ? FinishShared(i, pass) : FinishAlone(i, pass));
     inputs_[i].held_count = inputs_[i].merged_count = 0;
@@ -125,25 +125,25 @@ absl::StatusOr<std::shared_ptr<const DeviceKeys>> GpuKeys::IndexOf(const Input& 
   return DeviceKeys::Build(std::move(mixed), input.held_count, device_, stream_);
 }
 
-absl::Status GpuKeys::FinishAlone(size_t i, Pass* pass) {
+absl::Status GpuKeys::FinishAlone(size_t i, data::Pass* pass) {
   CISTERN_ASSIGN_OR_RETURN(const std::shared_ptr<const DeviceKeys> finder, IndexOf(inputs_[i]));
   std::vector<Key> keys(inputs_[i].held_count);
   CopyToHost(inputs_[i].held.data(), keys.data(), keys.size() * sizeof(Key), stream_);
   CISTERN_RETURN_IF_ERROR(stream_.Wait());
 #pragma omp parallel for num_threads(LoopThreads())
   for (size_t k = 0; k < keys.size(); ++k) keys[k] = UnmixKey(keys[k]);
-  for (HostBatch& batch : pass->batches) batch.sparse[i].finder = finder;
-  pass->keys.push_back(PassKeys::Ordered(std::move(keys)));
+  for (data::HostBatch& batch : pass->batches) batch.sparse[i].finder = finder;
+  pass->keys.push_back(data::PassKeys::Ordered(std::move(keys)));
   return absl::OkStatus();
 }
 
-absl::Status GpuKeys::FinishShared(size_t i, Pass* pass) {
+absl::Status GpuKeys::FinishShared(size_t i, data::Pass* pass) {
   CISTERN_ASSIGN_OR_RETURN(const std::shared_ptr<const DeviceKeys> keys, IndexOf(inputs_[i]));
   pass->keys.emplace_back();
-  CollectedKeys& collected = pass->collected.emplace_back();
+  data::CollectedKeys& collected = pass->collected.emplace_back();
   collected.keys = std::exchange(inputs_[i].named, {});
   CISTERN_ASSIGN_OR_RETURN(collected.places, finder_.Find(*keys, collected.keys));
-  for (HostBatch& batch : pass->batches) {
+  for (data::HostBatch& batch : pass->batches) {
     CISTERN_RETURN_IF_ERROR(finder_.FindRows(*keys, &batch.sparse[i]));
   }
   return absl::OkStatus();
@@ -168,13 +168,14 @@ void DeviceKeys::Find(const Key* keys, size_t count, Row* rows, Stream& stream) 
                static_cast<const uint32_t*>(index_.data()), rows, stream);
 }
 
-absl::StatusOr<std::unique_ptr<KeyCollector>> CollectKeysOn(DeviceContext& device, size_t inputs) {
+absl::StatusOr<std::unique_ptr<data::KeyCollector>> CollectKeysOn(DeviceContext& device,
+                                                                  size_t inputs) {
   CISTERN_ASSIGN_OR_RETURN(Stream stream, device.NewStream(StreamPriority::kBackground));
   return std::make_unique<GpuKeys>(device, std::move(stream), inputs, /*shared=*/false);
 }
 
-absl::StatusOr<std::unique_ptr<KeyCollector>> CollectSharedKeysOn(DeviceContext& device,
-                                                                  size_t inputs) {
+absl::StatusOr<std::unique_ptr<data::KeyCollector>> CollectSharedKeysOn(DeviceContext& device,
+                                                                        size_t inputs) {
   CISTERN_ASSIGN_OR_RETURN(Stream stream, device.NewStream(StreamPriority::kBackground));
   return std::make_unique<GpuKeys>(device, std::move(stream), inputs, /*shared=*/true);
 }

@@ -35,10 +35,11 @@ class DeviceKeys {
 // Creates a collector for a single worker that runs on the GPU of `device`, on its own stream.
 // Batches keep their keys; BatchStage computes rows and segments when it copies a batch to the
 // device.
-absl::StatusOr<std::unique_ptr<KeyCollector>> CollectKeysOn(DeviceContext& device, size_t inputs);
+absl::StatusOr<std::unique_ptr<data::KeyCollector>> CollectKeysOn(DeviceContext& device,
+                                                                  size_t inputs);
 // Creates a collector for one of several workers (Pass::collected). Rows are computed at the end of
 // the pass, because the host sends them to the other workers; BatchStage still makes the segments.
-absl::StatusOr<std::unique_ptr<KeyCollector>> CollectSharedKeysOn(DeviceContext& device,
-                                                                  size_t inputs);
+absl::StatusOr<std::unique_ptr<data::KeyCollector>> CollectSharedKeysOn(DeviceContext& device,
+                                                                        size_t inputs);
 
 }  // namespace cistern

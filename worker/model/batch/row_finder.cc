@@ -37,7 +37,7 @@ absl::StatusOr<std::vector<Row>> RowFinder::Find(const DeviceKeys& keys,
   return places;
 }
 
-absl::Status RowFinder::FindRows(const DeviceKeys& keys, HostSparseBatch* batch) {
+absl::Status RowFinder::FindRows(const DeviceKeys& keys, data::HostSparseBatch* batch) {
   const size_t count = batch->keys.size();
   const size_t scratch_bytes = op::CompactRowsScratchBytes(count, stream_);
   CISTERN_RETURN_IF_ERROR(MakeKeyRoom(count * sizeof(Row), device_, &distinct_rows_));

@@ -24,7 +24,7 @@ class RowFinder {
   absl::StatusOr<std::vector<Row>> Find(const DeviceKeys& keys, absl::Span<const Key> wanted);
   // Sets batch->segment_rows to the distinct rows of batch->keys, ascending, and batch->rows to the
   // index of each key's row in segment_rows.
-  absl::Status FindRows(const DeviceKeys& keys, HostSparseBatch* batch);
+  absl::Status FindRows(const DeviceKeys& keys, data::HostSparseBatch* batch);
 
  private:
   // Finds the rows of `wanted` into rows_ on the device.

@@ -43,7 +43,7 @@ absl::Status ReadData(const Json& json, const std::string& path, DataConfig* dat
 absl::Status MarkKeyWeights(const std::vector<std::string>& inputs, DataConfig* data);
 
 // Checks cistern.columns against the shape of `data`.
-absl::Status CheckColumns(const DataConfig& data, const TarColumns& columns, Notes* notes);
+absl::Status CheckColumns(const DataConfig& data, const data::TarColumns& columns, Notes* notes);
 
 // torch_init: rows start from N(0, 1) by default. extras: the object cistern.embeddings.NAME of
 // this embedding, or null.

@@ -23,7 +23,7 @@ uint64_t LeastBound(std::initializer_list<uint64_t> bounds) {
 // Of an input whose slot_num has been read.
 absl::Status ReadSequences(const Json& json, const std::string& path, SparseInputConfig* input) {
   constexpr uint64_t kMaxPlaces = 1 << 20;
-  SequenceSlots& sequences = input->sequences;
+  data::SequenceSlots& sequences = input->sequences;
   if (json.contains("sequence_lengths")) {
     const std::vector<uint64_t> lengths = json.at("sequence_lengths");
     if (lengths.size() != 1 && lengths.size() != input->slot_num) {
@@ -106,41 +106,42 @@ void ReadFormatKeys(const Json& json, const std::string& path, DataConfig* data,
   const auto ignored = [&](const char* key, bool read) {
     if (read || !json.contains(key)) return;
     notes->push_back(absl::StrCat(path, ".", key, ": ignored: the format ",
-                                  FormatName(data->format), " does not use it"));
+                                  data::FormatName(data->format), " does not use it"));
   };
-  const bool raw = data->format == DataFormat::kRaw;
+  const bool raw = data->format == data::DataFormat::kRaw;
   for (const char* key : {"num_samples", "eval_num_samples", "float_label_dense"}) {
     ignored(key, raw);
   }
-  ignored("slot_size_array", !HoldsKeyLists(data->format));
+  ignored("slot_size_array", !data::HoldsKeyLists(data->format));
   // HugeCTR requires the key in every format but uses it only in Norm.
-  if (data->check != NormCheck::kNone && data->format != DataFormat::kNorm) {
-    notes->push_back(absl::StrCat(path, ".check: ignored: ", FormatName(data->format),
+  if (data->check != data::NormCheck::kNone && data->format != data::DataFormat::kNorm) {
+    notes->push_back(absl::StrCat(path, ".check: ignored: ", data::FormatName(data->format),
                                   " files carry no checksums"));
-    data->check = NormCheck::kNone;
+    data->check = data::NormCheck::kNone;
   }
   if (raw) {
     data->num_samples = json.value("num_samples", uint64_t{0});
     data->eval_num_samples = json.value("eval_num_samples", uint64_t{0});
     data->float_label_dense = json.value("float_label_dense", false);
   }
-  if (!HoldsKeyLists(data->format) && json.contains("slot_size_array")) {
+  if (!data::HoldsKeyLists(data->format) && json.contains("slot_size_array")) {
     data->slot_sizes = json.at("slot_size_array").get<std::vector<uint64_t>>();
   }
 }
 
 // Checks the bounds of the formats that hold one key per slot.
 absl::Status CheckOneHot(const DataConfig& data, const std::string& path) {
-  if (HoldsKeyLists(data.format)) return absl::OkStatus();
+  if (data::HoldsKeyLists(data.format)) return absl::OkStatus();
   for (size_t i = 0; i < data.sparse.size(); ++i) {
     const SparseInputConfig& input = data.sparse[i];
     if (input.max_feature_num == 0 || input.max_feature_num >= input.slot_num) continue;
-    return ConfigError(absl::StrCat(path, ".sparse[", i, "].max_feature_num_per_sample"),
-                       absl::StrCat("is ", input.max_feature_num, ", but a sample of a ",
-                                    FormatName(data.format), " file holds one key in each of the ",
-                                    input.slot_num, " slots: raise it to ", input.slot_num));
+    return ConfigError(
+        absl::StrCat(path, ".sparse[", i, "].max_feature_num_per_sample"),
+        absl::StrCat("is ", input.max_feature_num, ", but a sample of a ",
+                     data::FormatName(data.format), " file holds one key in each of the ",
+                     input.slot_num, " slots: raise it to ", input.slot_num));
   }
-  return AddContext(SlotSizes::Create(ShapeOf(data), data.slot_sizes).status(), path);
+  return AddContext(data::SlotSizes::Create(ShapeOf(data), data.slot_sizes).status(), path);
 }
 
 // The number of batches to cache; `true` means all of them.
@@ -154,7 +155,7 @@ uint64_t ReadCachedBatches(const Json& json) {
 }  // namespace
 
 absl::Status ReadData(const Json& json, const std::string& path, DataConfig* data, Notes* notes) {
-  CISTERN_ASSIGN_OR_RETURN(data->format, FormatOfName(json.at("format").get<std::string>()));
+  CISTERN_ASSIGN_OR_RETURN(data->format, data::FormatOfName(json.at("format").get<std::string>()));
   for (size_t i = 0; i < json.at("sparse").size(); ++i) {
     CISTERN_ASSIGN_OR_RETURN(
         SparseInputConfig input,
@@ -180,11 +181,11 @@ absl::Status MarkKeyWeights(const std::vector<std::string>& inputs, DataConfig* 
   return absl::OkStatus();
 }
 
-absl::Status CheckColumns(const DataConfig& data, const TarColumns& columns, Notes* notes) {
-  if (data.format != DataFormat::kTar) {
-    if (columns != TarColumns{}) {
+absl::Status CheckColumns(const DataConfig& data, const data::TarColumns& columns, Notes* notes) {
+  if (data.format != data::DataFormat::kTar) {
+    if (columns != data::TarColumns{}) {
       notes->push_back(absl::StrCat("cistern.columns: ignored: the format ",
-                                    FormatName(data.format), " does not use it"));
+                                    data::FormatName(data.format), " does not use it"));
     }
     return absl::OkStatus();
   }
@@ -199,13 +200,13 @@ absl::Status CheckColumns(const DataConfig& data, const TarColumns& columns, Not
       check("label", columns.label, ShapeOf(data).label_dim,
             data.weighted ? "labels, the weight (cistern.sample_weights) included" : "labels"));
   CISTERN_RETURN_IF_ERROR(check("dense", columns.dense, data.dense_dim, "dense features"));
-  CISTERN_RETURN_IF_ERROR(check("slots", columns.slots, SlotNum(ShapeOf(data)), "slots"));
-  return check("weights", columns.weights, WeightSlots(ShapeOf(data)),
+  CISTERN_RETURN_IF_ERROR(check("slots", columns.slots, data::SlotNum(ShapeOf(data)), "slots"));
+  return check("weights", columns.weights, data::WeightSlots(ShapeOf(data)),
                "slots whose keys have weights (cistern.key_weights)");
 }
 
-SampleShape ShapeOf(const DataConfig& data) {
-  SampleShape shape;
+data::SampleShape ShapeOf(const DataConfig& data) {
+  data::SampleShape shape;
   shape.label_dim = data.label_dim + (data.weighted ? 1 : 0);
   shape.weighted = data.weighted;
   shape.dense_dim = data.dense_dim;
@@ -214,13 +215,13 @@ SampleShape ShapeOf(const DataConfig& data) {
     shape.max_keys.push_back(input.max_feature_num);
     shape.key_weights.push_back(input.key_weights);
   }
-  if (!HasKeyWeights(shape)) shape.key_weights.clear();
+  if (!data::HasKeyWeights(shape)) shape.key_weights.clear();
   return shape;
 }
 
-DataSetOptions DataSetOf(const ModelConfig& config, const std::string& source) {
+data::DataSetOptions DataSetOf(const ModelConfig& config, const std::string& source) {
   const DataConfig& data = config.data;
-  DataSetOptions options;
+  data::DataSetOptions options;
   options.format = data.format;
   options.source = source;
   options.shape = ShapeOf(data);

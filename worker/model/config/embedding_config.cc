@@ -155,9 +155,9 @@ absl::Status ReadKeySpace(const Json& hparam, const std::string& path, const Dat
   KeySpace& space = embedding->key_space;
   if (embedding->localized && hparam.contains("slot_size_array")) {
     space.sizes = hparam.at("slot_size_array").get<std::vector<uint64_t>>();
-    SampleShape own;
+    data::SampleShape own;
     own.slot_nums = {data.sparse[embedding->input].slot_num};
-    CISTERN_RETURN_IF_ERROR(AddContext(SlotSizes::Create(own, space.sizes).status(), path));
+    CISTERN_RETURN_IF_ERROR(AddContext(data::SlotSizes::Create(own, space.sizes).status(), path));
     const auto zero = std::find(space.sizes.begin(), space.sizes.end(), 0);
     if (zero != space.sizes.end() && data.slot_sizes.empty()) {
       return ConfigError(

@@ -260,15 +260,15 @@ const ObjectGrammar& GroupSlotGrammar() {
 const ObjectGrammar& ColumnsGrammar() {
   static const ObjectGrammar grammar{
       "cistern.columns",
-      {Strings({"label", &TarColumns::label}, "field of each label")
+      {Strings({"label", &data::TarColumns::label}, "field of each label")
            .Otherwise("the field \"label\""),
-       Strings({"dense", &TarColumns::dense}, "field of each dense feature")
+       Strings({"dense", &data::TarColumns::dense}, "field of each dense feature")
            .Otherwise("the array \"dense\""),
-       Strings({"slots", &TarColumns::slots},
+       Strings({"slots", &data::TarColumns::slots},
                "field of each slot, over all inputs in order; text in it is hashed together with "
                "the name")
            .Otherwise("the array \"slots\""),
-       Strings({"weights", &TarColumns::weights},
+       Strings({"weights", &data::TarColumns::weights},
                "field of the weights of each slot of key_weights, in order")
            .Otherwise("the array \"weights\"")}};
   return grammar;

@@ -71,7 +71,7 @@ const ObjectGrammar& SparseGrammar() {
 
 std::vector<std::string> FormatNames() {
   std::vector<std::string> names;
-  for (const DataFormatEntry& entry : DataFormats()) names.push_back(entry.name);
+  for (const data::DataFormatEntry& entry : data::DataFormats()) names.push_back(entry.name);
   return names;
 }
 

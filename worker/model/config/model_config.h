@@ -58,7 +58,7 @@ struct SparseInputConfig {
   uint32_t slot_num = 0;
   uint32_t max_feature_num = 0;  // max_feature_num_per_sample
   bool key_weights = false;      // each of its keys has a weight (CisternConfig::key_weights)
-  SequenceSlots sequences;
+  data::SequenceSlots sequences;
   std::string length_top;  // [b, number of sequences]; empty: none
   // Rows of a sample that its embeddings give: slot_num, if no slot is a sequence.
   uint32_t places() const { return static_cast<uint32_t>(PlacesOf(sequences, slot_num)); }
@@ -69,9 +69,9 @@ struct SparseInputConfig {
 };
 
 struct DataConfig {
-  DataFormat format = DataFormat::kNorm;
+  data::DataFormat format = data::DataFormat::kNorm;
   std::string source, eval_source;
-  NormCheck check = NormCheck::kNone;
+  data::NormCheck check = data::NormCheck::kNone;
   std::string label_top, dense_top;
   uint32_t label_dim = 1, dense_dim = 0;
   std::vector<std::string> label_names;  // of several labels, by column; empty: they have none
@@ -196,7 +196,7 @@ struct CisternConfig {
   // predictions are those for all samples.
   double negative_rate = 1;
   bool skips_bad_data = false;  // on_bad_data: skip
-  TarColumns columns;           // Tar
+  data::TarColumns columns;     // Tar
   uint64_t pass_memory_mb = 1024;
   uint64_t device_memory_mb = 0;       // of a pass's rows on a GPU; 0: what the device offers
   uint32_t day = 0;                    // today, for embeddings with day_id_decay
@@ -253,9 +253,9 @@ absl::StatusOr<std::string> WithOverrides(const std::string& text,
                                           const std::vector<std::string>& overrides);
 
 // The shape of a sample that the data readers check against; its label_dim counts the weight.
-SampleShape ShapeOf(const DataConfig& data);
+data::SampleShape ShapeOf(const DataConfig& data);
 
 // Options for reading all of `source`, which replaces the model's own data sources.
-DataSetOptions DataSetOf(const ModelConfig& config, const std::string& source);
+data::DataSetOptions DataSetOf(const ModelConfig& config, const std::string& source);
 
 }  // namespace cistern

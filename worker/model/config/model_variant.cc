@@ -207,7 +207,7 @@ void DropLast(Json* layers) {
 // The places of a sparse input (SparseInputConfig::places).
 uint32_t PlacesOf(const Json& sparse) {
   const auto slots = sparse.at("slot_num").get<uint32_t>();
-  SequenceSlots sequences;
+  data::SequenceSlots sequences;
   if (sparse.contains("sequence_lengths")) {
     const Json& lengths = sparse.at("sequence_lengths");
     sequences.lengths = lengths.is_array() ? lengths.get<std::vector<uint32_t>>()

@@ -119,7 +119,7 @@ absl::StatusOr<GroupSlot> ReadGroupSlot(const Json& json, const DataConfig& data
     return ConfigError("cistern.gauc_slot.slot",
                        absl::StrCat("input '", name, "' has ", slots, " slots, 0 to ", slots - 1));
   }
-  const SequenceSlots& sequences = data.sparse[group.input].sequences;
+  const data::SequenceSlots& sequences = data.sparse[group.input].sequences;
   if (sequences.any() && sequences.lengths[group.slot] > 0) {
     return ConfigError("cistern.gauc_slot.slot",
                        absl::StrCat("slot ", group.slot, " of '", name,

@@ -135,7 +135,7 @@ absl::Status Model::BringUp(absl::Span<PassTable* const> tables) {
   return stream_.status().ok() ? absl::OkStatus() : stream_.Wait();  // which says what failed
 }
 
-absl::Status Model::Predict(const HostBatch& batch, absl::Span<PassTable* const> tables,
+absl::Status Model::Predict(const data::HostBatch& batch, absl::Span<PassTable* const> tables,
                             std::vector<float>* predictions, std::vector<float>* logits) {
   CISTERN_RETURN_IF_ERROR(CheckBatch(batch, tables));
   stream_.set_product_precision(ProductsOf(config_));
@@ -192,7 +192,8 @@ absl::Status Model::ShiftLogits(double shift) {
   return WriteDense(0, values);
 }
 
-absl::Status Model::CheckBatch(const HostBatch& batch, absl::Span<PassTable* const> tables) const {
+absl::Status Model::CheckBatch(const data::HostBatch& batch,
+                               absl::Span<PassTable* const> tables) const {
   const DataConfig& data = config_.data;
   CISTERN_CHECK(tables.size() == config_.embeddings.size());
   if (batch.label.size() != batch.size * data.label_dim ||

@@ -81,15 +81,17 @@ class Model {
   // and parameters are unusable.
   static constexpr size_t kStepsInFlight = 2;
   static constexpr size_t kBatchesAhead = BatchStage::kAhead;
-  absl::Status Launch(const HostBatch& batch, absl::Span<PassTable* const> tables, uint64_t step,
-                      double lr_scale, absl::Span<const HostBatch* const> next = {});
+  absl::Status Launch(const data::HostBatch& batch, absl::Span<PassTable* const> tables,
+                      uint64_t step, double lr_scale,
+                      absl::Span<const data::HostBatch* const> next = {});
   // Waits for the oldest step that is not finished. kDataLoss if its loss or norm is not finite and
   // cistern.not_finite is "stop"; neither that step nor a later one has updated anything then.
   absl::StatusOr<StepResult> Finish();
   // Launches one step and finishes it.
-  absl::StatusOr<StepResult> Train(const HostBatch& batch, absl::Span<PassTable* const> tables,
-                                   uint64_t step, double lr_scale,
-                                   absl::Span<const HostBatch* const> next = {}) {
+  absl::StatusOr<StepResult> Train(const data::HostBatch& batch,
+                                   absl::Span<PassTable* const> tables, uint64_t step,
+                                   double lr_scale,
+                                   absl::Span<const data::HostBatch* const> next = {}) {
     CISTERN_RETURN_IF_ERROR(Launch(batch, tables, step, lr_scale, next));
     return Finish();
   }
@@ -124,7 +126,7 @@ class Model {
   //
   // predictions: [size, label_dim], the probability of each label (loss.h), in sample order.
   // logits: [size, columns of the logit], the input of the loss layer; null: not wanted.
-  absl::Status Predict(const HostBatch& batch, absl::Span<PassTable* const> tables,
+  absl::Status Predict(const data::HostBatch& batch, absl::Span<PassTable* const> tables,
                        std::vector<float>* predictions, std::vector<float>* logits);
 
   // The model only predicts from now on, and nobody calls WriteDense any more. Predict becomes
@@ -154,9 +156,9 @@ class Model {
 
   absl::Status Allocate();
   absl::Status CheckMemory() const;
-  absl::Status CheckBatch(const HostBatch& batch, absl::Span<PassTable* const> tables) const;
+  absl::Status CheckBatch(const data::HostBatch& batch, absl::Span<PassTable* const> tables) const;
   // With peers: true if enqueueing the step of `batch` and the copy of `next` would not wait.
-  bool HasRoom(const DeviceBatch& batch, absl::Span<const HostBatch* const> next) const;
+  bool HasRoom(const DeviceBatch& batch, absl::Span<const data::HostBatch* const> next) const;
   // The parts of a step, each launched on a GPU as one CUDA graph. Without peers kAll is the whole
   // step. With peers: see shared_step.cc.
   enum Part { kAll, kAhead = kAll, kToRows, kBehind, kRows, kUpdates, kParts };

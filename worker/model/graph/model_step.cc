@@ -10,9 +10,9 @@
 
 namespace cistern {
 
-absl::Status Model::Launch(const HostBatch& batch, absl::Span<PassTable* const> tables,
+absl::Status Model::Launch(const data::HostBatch& batch, absl::Span<PassTable* const> tables,
                            uint64_t number, double lr_scale,
-                           absl::Span<const HostBatch* const> next) {
+                           absl::Span<const data::HostBatch* const> next) {
   CISTERN_CHECK(in_flight_num_ < kStepsInFlight);
   CISTERN_RETURN_IF_ERROR(CheckBatch(batch, tables));
   stream_.set_product_precision(ProductsOf(config_));  // models can share a device

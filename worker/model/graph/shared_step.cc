@@ -88,7 +88,7 @@ void Model::ComputeShared(const Step& step, double lr_scale, op::GradientScaler*
   });
 }
 
-bool Model::HasRoom(const DeviceBatch& batch, absl::Span<const HostBatch* const> next) const {
+bool Model::HasRoom(const DeviceBatch& batch, absl::Span<const data::HostBatch* const> next) const {
   for (const EmbeddingLayer* embedding : graph_->live_embeddings()) {
     if (!embedding->HasRoom(batch)) return false;
   }

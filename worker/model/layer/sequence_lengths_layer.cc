@@ -13,7 +13,7 @@ class SequenceLengthsLayer : public Layer {
       : Layer({}, {out}), index_(index), places_(input.places()) {
     for (uint32_t slot = 0; slot < input.slot_num; ++slot) {
       if (input.sequences.lengths[slot] == 0) continue;
-      sequences_.push_back(PlacesOfSlot(input.sequences, slot));
+      sequences_.push_back(data::PlacesOfSlot(input.sequences, slot));
     }
   }
 
@@ -28,7 +28,7 @@ class SequenceLengthsLayer : public Layer {
 
  private:
   const size_t index_, places_;
-  std::vector<SlotPlaces> sequences_;
+  std::vector<data::SlotPlaces> sequences_;
 };
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include "worker/data/feed/folder_feed.h"
 #include "worker/data/source/pass_source.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -646,4 +646,4 @@ TEST_F(GrowingFeedTest, ReadsEachMessageOnceInRandomHistories) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

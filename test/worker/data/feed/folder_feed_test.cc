@@ -9,7 +9,7 @@
 #include "test/worker/data/feed/number_files.h"
 #include "test/worker/data/scratch.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -259,4 +259,4 @@ TEST_F(FolderFeedTest, RefusesAFolderThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

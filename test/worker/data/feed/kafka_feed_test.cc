@@ -31,7 +31,7 @@ rd_kafka_resp_err_t rd_kafka_metadata(rd_kafka_t* client, int all_topics, rd_kaf
   return error;
 }
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -430,4 +430,4 @@ TEST_F(KafkaFeedTest, ReadsEverySampleOnceInRandomHistories) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

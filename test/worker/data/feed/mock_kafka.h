@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace cistern {
+namespace cistern::data {
 
 // Threads: one at a time.
 class MockKafka {
@@ -52,4 +52,4 @@ class MockKafka {
   rd_kafka_mock_cluster_t* cluster_ = nullptr;  // of producer_
 };
 
-}  // namespace cistern
+}  // namespace cistern::data

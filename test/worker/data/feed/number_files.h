@@ -9,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "worker/data/format/sample_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 
 class NumberReader : public SampleReader {
  public:
@@ -47,4 +47,4 @@ inline SampleBlock NumberBlock() {
   return block;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

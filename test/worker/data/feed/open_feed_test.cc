@@ -8,7 +8,7 @@
 #include "test/worker/data/scratch.h"
 #include "worker/data/recipe/recipe_folder.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -39,7 +39,7 @@ class OpenFeedTest : public testing::Test {
   void WriteRecipe(const Recipe& recipe) {
     std::filesystem::create_directories(scratch_.Path("recipe"));
     LocalFileSystem files;
-    ASSERT_TRUE(cistern::WriteRecipe(files, recipe, scratch_.Path("recipe")).ok());
+    ASSERT_TRUE(data::WriteRecipe(files, recipe, scratch_.Path("recipe")).ok());
     options_.recipe = scratch_.Path("recipe");
   }
   static Recipe ClickRecipe() {
@@ -109,4 +109,4 @@ TEST_F(OpenFeedTest, CountsFilesThatItLeavesOut) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -13,7 +13,7 @@
 #include "worker/data/format/parquet_reader.h"
 #include "worker/data/recipe/text_samples.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::HasSubstr;
@@ -254,4 +254,4 @@ TEST_F(PayloadReaderTest, SaysWhatIsMissingInABuildWithoutArrow) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

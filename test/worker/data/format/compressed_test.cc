@@ -8,7 +8,7 @@
 #include "worker/data/format/file_list.h"
 #include "worker/data/format/sample_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::AllOf;
@@ -147,4 +147,4 @@ TEST(BinaryHint, NamesFilesOfOtherTools) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -13,7 +13,7 @@
 #include "test/worker/data/scratch.h"
 #include "worker/data/format/tar_shard_writer.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // Norm files of one label, which is the sample's number, and one slot of 0 to 3 keys.
@@ -305,4 +305,4 @@ TEST(DataStreams, SkippingFindsFilesThatAreCutShort) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "common/io/file_system.h"
 #include "worker/data/format/sample_set_writer.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using ::testing::ElementsAre;
@@ -112,4 +112,4 @@ TEST(DataFormats, OfSomebodyElseAreWrittenAndRead) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -15,7 +15,7 @@
 #include "worker/data/prepare/generate.h"
 #include "worker/data/prepare/synthetic.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using ::testing::HasSubstr;
@@ -182,4 +182,4 @@ TEST_F(FullDisk, AKeysetIsEitherTheOldOrTheNewOne) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

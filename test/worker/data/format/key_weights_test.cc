@@ -12,7 +12,7 @@
 #include "worker/data/format/sample_set_writer.h"
 #include "worker/data/format/tar_shard_writer.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -240,4 +240,4 @@ TEST(KeyWeightsOfTar, AreFieldsBesideTheTokens) {
 INSTANTIATE_TEST_SUITE_P(Keys, KeyWeights, testing::Bool());
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -6,7 +6,7 @@
 #include "test/support/temp_folder.h"
 #include "test/worker/data/scratch.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::AllOf;
@@ -141,4 +141,4 @@ TEST(Keyset, RefusesTheFirstRecordWithAMissingKeyInAnyInput) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

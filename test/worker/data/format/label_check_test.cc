@@ -8,7 +8,7 @@
 
 #include "test/worker/data/scratch.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::AllOf;
@@ -94,4 +94,4 @@ TEST_F(LabelCheck, AWeightIsAFiniteNumberFromZeroOn) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

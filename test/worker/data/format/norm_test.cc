@@ -11,7 +11,7 @@
 #include "worker/data/format/norm_writer.h"
 #include "worker/data/format/sample_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -395,4 +395,4 @@ TEST(NormFileList, RefusesABadFileOfTheListAtOpen) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

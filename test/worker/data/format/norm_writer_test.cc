@@ -8,7 +8,7 @@
 #include "test/support/temp_folder.h"
 #include "test/worker/data/scratch.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 TEST(NormWriter, RefusesSamplesThatReadersWouldRefuse) {
@@ -32,4 +32,4 @@ TEST(NormWriter, RefusesSamplesThatReadersWouldRefuse) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

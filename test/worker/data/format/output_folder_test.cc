@@ -4,7 +4,7 @@
 
 #include "test/worker/data/scratch.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::HasSubstr;
@@ -73,4 +73,4 @@ TEST(OutputFolder, IsOneProcessesAtATime) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -3,7 +3,7 @@
 
 #include "worker/data/format/parquet_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 TEST(Parquet, ErrorOfABuildWithoutParquetNamesTheInstallScript) {
@@ -16,4 +16,4 @@ TEST(Parquet, ErrorOfABuildWithoutParquetNamesTheInstallScript) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -12,7 +12,7 @@
 #include "worker/data/format/parquet_reader.h"
 #include "worker/data/format/sample_set_writer.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::AllOf;
@@ -383,4 +383,4 @@ TEST(Parquet, RefusesMetadataThatContradictsTheFile) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

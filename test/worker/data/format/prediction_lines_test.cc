@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 TEST(PredictionLines, OneLineASampleAndOnePairALabel) {
@@ -22,4 +22,4 @@ TEST(PredictionLines, ReadBackTheSameFloats) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 
 #include "test/worker/data/scratch.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::AllOf;
@@ -277,4 +277,4 @@ TEST(Raw, ErrorNamesAMissingFile) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 TEST(RecordPlaces, FindsTheLastPlaceOfAFileAtOrBeforeARecord) {
@@ -20,4 +20,4 @@ TEST(RecordPlaces, FindsTheLastPlaceOfAFileAtOrBeforeARecord) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -10,7 +10,7 @@
 #include "test/support/temp_folder.h"
 #include "test/worker/data/scratch.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::AllOf;
@@ -101,4 +101,4 @@ TEST(SampleSetWriter, ErrorNamesFileAndRecordOfABadSample) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -75,7 +75,7 @@ TEST(SequenceSlots, FillTheirPlacesFromTheFirstOn) {
 
 TEST(SequenceSlots, SayWhereASlotIs) {
   const SequenceSlots sequences = {{3, 0, 2}, true};
-  EXPECT_EQ(cistern::PlacesOf(sequences, 3), 6u);
+  EXPECT_EQ(data::PlacesOf(sequences, 3), 6u);
   EXPECT_EQ(PlacesOfSlot(sequences, 0).count, 3u);
   EXPECT_EQ(PlacesOfSlot(sequences, 1).first, 3u);
   EXPECT_EQ(PlacesOfSlot(sequences, 1).count, 1u);
@@ -117,4 +117,4 @@ TEST(SequenceSlots, WithoutThemTheReaderIsTheSame) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -7,7 +7,7 @@
 #include "test/worker/data/scratch.h"
 #include "worker/data/format/data_set.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::HasSubstr;
@@ -126,4 +126,4 @@ TEST_F(SkippingReader, ADataSetOfBadFilesOnlyIsAnError) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

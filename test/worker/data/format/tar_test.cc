@@ -11,7 +11,7 @@
 #include "worker/data/format/tar_reader.h"
 #include "worker/data/format/tar_shard_writer.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::AllOf;
@@ -300,4 +300,4 @@ TEST(ShardManifest, ReadsBackWhatItWrites) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

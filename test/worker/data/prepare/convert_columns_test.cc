@@ -5,7 +5,7 @@
 #include "test/worker/data/prepare/convert_fixture.h"
 #include "worker/data/prepare/convert.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using ::testing::ElementsAre;
@@ -92,4 +92,4 @@ TEST_F(ConvertTest, SeveralInputsAreReadInOrder) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -7,7 +7,7 @@
 #include "test/worker/data/prepare/convert_fixture.h"
 #include "worker/data/prepare/convert.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -122,4 +122,4 @@ TEST_F(ConvertErrors, FailureAndStopLeaveNothingBehind) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

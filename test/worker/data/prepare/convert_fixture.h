@@ -12,7 +12,7 @@
 #include "worker/data/format/key_weights.h"
 #include "worker/data/prepare/convert.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // The documented key of "column=text".
 inline Key Hash64(const std::string& text) {
@@ -70,4 +70,4 @@ inline ConvertOptions Raw() {
   return options;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

@@ -3,7 +3,7 @@
 
 #include "test/worker/data/prepare/convert_fixture.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -283,4 +283,4 @@ TEST_F(ConvertMeaning, TextsThatAreNoWeightsAreRefusedWithTheirPlace) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

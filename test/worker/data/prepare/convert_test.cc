@@ -8,7 +8,7 @@
 #include "worker/data/prepare/convert.h"
 #include "worker/data/recipe/utf8_check.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -511,4 +511,4 @@ TEST_F(ConvertTest, ManyRowsKeepTheirOrder) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

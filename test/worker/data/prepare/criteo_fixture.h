@@ -10,7 +10,7 @@
 #include "test/worker/data/scratch.h"
 #include "worker/data/prepare/criteo.h"
 
-namespace cistern {
+namespace cistern::data {
 
 // A line with the given label, first dense field and first two sparse fields; others are 0 or
 // empty.
@@ -68,4 +68,4 @@ inline std::string ErrorOf(const CriteoOptions& options, absl::StatusCode code) 
   return std::string(status.message());
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

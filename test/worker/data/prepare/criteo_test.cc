@@ -13,7 +13,7 @@
 #include "worker/data/prepare/criteo_ids.h"
 #include "worker/data/prepare/work_folder.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::AllOf;
@@ -251,4 +251,4 @@ TEST(Criteo, CrossesFormAWidePartBeforeTheOtherSlots) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

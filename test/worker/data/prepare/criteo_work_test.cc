@@ -16,7 +16,7 @@
 #include "worker/data/prepare/criteo_ids.h"
 #include "worker/data/prepare/work_folder.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::AllOf;
@@ -316,4 +316,4 @@ TEST(Criteo, ErrorsNameBadLinesAndLeaveNoOutput) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -10,7 +10,7 @@
 #include "test/worker/data/scratch.h"
 #include "worker/data/format/parquet_reader.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::HasSubstr;
@@ -176,4 +176,4 @@ TEST(Generate, RefusesWhatAFormatCannotHold) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -7,7 +7,7 @@
 
 #include "test/worker/data/scratch.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -106,4 +106,4 @@ TEST(Inspect, ReadsRawFilesWithTheGivenOptions) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

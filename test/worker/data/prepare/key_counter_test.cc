@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -35,4 +35,4 @@ TEST(KeyCounter, EstimatesWithinThreePercentAboveItsBound) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -5,7 +5,7 @@
 
 #include "test/worker/data/prepare/table_plan_fixture.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using ::testing::ElementsAre;
@@ -84,4 +84,4 @@ TEST_F(LabelHeads, ALeakOfAnyLabelIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

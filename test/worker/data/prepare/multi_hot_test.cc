@@ -7,7 +7,7 @@
 #include "test/support/temp_folder.h"
 #include "test/worker/data/scratch.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -86,4 +86,4 @@ TEST(MultiHot, RefusesSizesWithoutMeaning) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -69,4 +69,4 @@ TEST(ShiftedColumns, AreSilentAboutADayThatIsALittleUnlikeTheOneBefore) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "worker/data/format/file_list.h"
 #include "worker/data/prepare/convert.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -224,4 +224,4 @@ TEST(Pack, ADataSetIsPackedByItsModel) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

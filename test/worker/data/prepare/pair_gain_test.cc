@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 LabelChoice ClickLabel() {
@@ -71,4 +71,4 @@ TEST(PairGain, NeedsRowsOfBothLabels) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

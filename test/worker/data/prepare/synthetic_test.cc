@@ -11,7 +11,7 @@
 
 #include "test/worker/data/scratch.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 SampleBlock ReadAll(const SyntheticOptions& options, const SyntheticSummary& summary,
@@ -179,4 +179,4 @@ TEST(Synthetic, RefusesInvalidOptions) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -8,7 +8,7 @@
 #include "test/worker/data/prepare/table_plan_fixture.h"
 #include "worker/data/prepare/sample_weight.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -564,4 +564,4 @@ TEST_F(TableMeaning, TheShareOfPositivesIsWeighted) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

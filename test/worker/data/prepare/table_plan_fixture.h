@@ -10,7 +10,7 @@
 #include "test/worker/data/scratch.h"
 #include "worker/data/prepare/table_plan.h"
 
-namespace cistern {
+namespace cistern::data {
 
 class TablePlanTest : public testing::Test {
  protected:
@@ -54,4 +54,4 @@ inline std::string Rows(const std::string& header, size_t rows,
   return text;
 }
 
-}  // namespace cistern
+}  // namespace cistern::data

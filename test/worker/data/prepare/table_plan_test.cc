@@ -11,7 +11,7 @@
 #include "test/worker/data/prepare/table_plan_fixture.h"
 #include "worker/data/prepare/text_note.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using ::testing::ElementsAre;
@@ -554,4 +554,4 @@ TEST(TimeOrder, OrdersDatesAndNumbers) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

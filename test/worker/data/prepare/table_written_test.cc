@@ -5,7 +5,7 @@
 
 #include "test/worker/data/prepare/table_plan_fixture.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -412,4 +412,4 @@ TEST_F(TableWritten, MillisecondsAreTimesByShortNamesToo) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -4,7 +4,7 @@
 
 #include "worker/data/prepare/row_overlap.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -80,4 +80,4 @@ TEST(RowOverlap, IsSilentAboutRowsThatAreEqualByChance) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // Adds rows of one value, of which so many are positive.
@@ -78,4 +78,4 @@ TEST(ValueEffect, IsZeroWithoutTwoTriplesOfBothClasses) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -73,4 +73,4 @@ TEST(ReadCellMembers, OthersAreNone) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -93,4 +93,4 @@ TEST(FeatureLine, TokensAreBetweenSpacesAndTabs) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -6,7 +6,7 @@
 
 #include "test/worker/data/scratch.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -146,4 +146,4 @@ TEST_F(JsonTable, IsToldFromModelFilesAndCsv) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "worker/data/recipe/number_unit.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // 100 numbers, printed by `write`.
@@ -226,4 +226,4 @@ TEST(NumberForm, AFieldIsPlainMissingOrItself) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 TEST(NumberUnit, MultipliesByTheUnitsOfAFamily) {
@@ -43,4 +43,4 @@ TEST(NumberUnit, ACurrencyHasSeveralNames) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

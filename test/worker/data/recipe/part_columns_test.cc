@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -198,4 +198,4 @@ TEST(WithParts, ReportsFieldsThatAreUnlikeTheTrainingData) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

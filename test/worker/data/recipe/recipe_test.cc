@@ -5,7 +5,7 @@
 
 #include <functional>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -38,8 +38,8 @@ TEST(Recipe, ReadsWhatItWrites) {
 TEST(Recipe, HashStaysTheSameBetweenVersions) {
   // A recipe that was written once must be accepted forever. Computed with Python: xxh3_64 of
   // json.dumps(meaning, separators=(",", ":")).
-  EXPECT_EQ(HashText(Recipe()), "456ec480212f0476");
-  EXPECT_EQ(HashText(Example()), "53378c2d3e891f4f");
+  EXPECT_EQ(HashTextOf(Recipe()), "456ec480212f0476");
+  EXPECT_EQ(HashTextOf(Example()), "53378c2d3e891f4f");
 }
 
 TEST(Recipe, LayoutIsNotPartOfTheMeaning) {
@@ -277,4 +277,4 @@ TEST(Recipe, WeightsOfKeysAreOfTheFifthFormat) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -122,4 +122,4 @@ TEST_F(SpellingCheckTest, IsSilentAboutNewValuesAndAFew) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -9,7 +9,7 @@
 #include "worker/data/recipe/text_rows.h"
 #include "worker/data/storage/standard_input.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -467,4 +467,4 @@ TEST_F(TextSamplesTest, WeightsCanBeInAColumnOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

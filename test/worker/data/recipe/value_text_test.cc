@@ -9,7 +9,7 @@
 #include "worker/data/recipe/recipe.h"
 #include "worker/data/recipe/weight_text.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -164,4 +164,4 @@ TEST(WeightText, IsANumberFromZeroOn) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -70,4 +70,4 @@ TEST(ShuffleSamples, MovesWeightsWithTheirKeys) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 TEST(BlockPool, ReturnsTheMemoryOfAsManyBatchesAsTheLargestPassHad) {
@@ -27,4 +27,4 @@ TEST(BlockPool, ReturnsTheMemoryOfAsManyBatchesAsTheLargestPassHad) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -5,7 +5,7 @@
 #include <map>
 #include <random>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 TEST(KeyIndex, NumbersKeysInOrderOfFirstUse) {
@@ -79,4 +79,4 @@ TEST(KeyIndex, TruncateRemovesTheNewestKeysEvenAfterGrowth) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

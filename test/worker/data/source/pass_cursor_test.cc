@@ -6,7 +6,7 @@
 
 #include "test/worker/data/sample_list.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::HasSubstr;
@@ -139,4 +139,4 @@ TEST(PassCursor, AnInterruptedPassNeedsItsPreviousMemoryLimit) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -8,7 +8,7 @@
 
 #include "common/base/hash.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 std::vector<Key> RandomKeys(size_t count, Key key_max, uint32_t seed) {
@@ -75,4 +75,4 @@ TEST(PassKeys, SharedRowsAreTheRowsOfKeysInBoth) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

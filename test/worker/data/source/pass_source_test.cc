@@ -7,7 +7,7 @@
 
 #include "test/worker/data/sample_list.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -291,4 +291,4 @@ TEST(PassSource, PassesReaderErrorsThrough) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

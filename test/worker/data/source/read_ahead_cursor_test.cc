@@ -5,7 +5,7 @@
 
 #include "test/worker/data/sample_list.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 TEST(ReadAheadCursor, MakesTheSamePasses) {
@@ -71,4 +71,4 @@ TEST(ReadAheadCursor, StopsWithItsSource) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

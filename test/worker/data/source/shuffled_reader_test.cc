@@ -10,7 +10,7 @@
 #include "common/base/permutation.h"
 #include "test/worker/data/sample_list.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 std::vector<float> Order(const std::vector<Sample>& samples, const ShuffleBuffer& options,
@@ -120,4 +120,4 @@ TEST(ShuffledReader, WithShuffledFilesABufferOf1PercentSpreadsAsAUniformShuffle)
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

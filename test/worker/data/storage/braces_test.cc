@@ -4,7 +4,7 @@
 
 #include "worker/data/storage/storage.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using ::testing::ElementsAre;
@@ -52,4 +52,4 @@ TEST(Braces, CommasInsideDoNotSplitASource) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

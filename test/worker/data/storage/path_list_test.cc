@@ -7,7 +7,7 @@
 
 #include "test/support/temp_folder.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using testing::ElementsAre;
@@ -63,4 +63,4 @@ TEST_F(PathList, CommasInBracesAndBetweenRemotePathsAreWhatTheyWere) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

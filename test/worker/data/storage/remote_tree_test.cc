@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 TEST(RemoteTree, OptionsStayAtTheEndOfAPath) {
@@ -36,4 +36,4 @@ TEST(RemoteTree, PathsWithCredentialsAreRefused) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -6,7 +6,7 @@
 
 #include "test/support/temp_folder.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 // Standard input is a file for the time of a test.
@@ -60,4 +60,4 @@ TEST_F(StandardInput, MayBeEmpty) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -6,7 +6,7 @@
 
 #include "test/worker/data/scratch.h"
 
-namespace cistern {
+namespace cistern::data {
 namespace {
 
 using ::testing::ElementsAre;
@@ -36,4 +36,4 @@ TEST(Storage, SchemesTellRemoteFiles) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::data

@@ -42,12 +42,12 @@ TEST(KeySlots, FollowFromTheSizesOfAllInputs) {
 class KeySlotsInData : public testing::Test {
  protected:
   KeySlotsInData() : path_(folder_ / "key_slots.norm") {
-    NormWriterOptions options;
+    data::NormWriterOptions options;
     options.shape.slot_nums = {2};
     options.shape.dense_dim = 3;
-    options.check = NormCheck::kSum;
-    auto writer = NormWriter::Create(Disk(), path_, options).value();
-    SampleBlock block;
+    options.check = data::NormCheck::kSum;
+    auto writer = data::NormWriter::Create(Disk(), path_, options).value();
+    data::SampleBlock block;
     block.Reset(1);
     block.size = 2;
     block.label = {0, 1};

@@ -10,7 +10,7 @@
 namespace cistern {
 namespace {
 
-HostBatch RandomBatch(size_t size, uint32_t seed) {
+data::HostBatch RandomBatch(size_t size, uint32_t seed) {
   DataConfig data;
   data.label_dim = 2;
   data.dense_dim = 3;
@@ -20,7 +20,7 @@ HostBatch RandomBatch(size_t size, uint32_t seed) {
   return MakeHostBatch(data, size, 50, 3, seed);
 }
 
-void ExpectThere(const DeviceBatch& view, const HostBatch& batch) {
+void ExpectThere(const DeviceBatch& view, const data::HostBatch& batch) {
   EXPECT_EQ(view.size, batch.size);
   EXPECT_EQ(view.label_dim, batch.size == 0 ? 0 : 2);
   EXPECT_EQ(Here(view.label, batch.label.size()), batch.label);
@@ -28,7 +28,7 @@ void ExpectThere(const DeviceBatch& view, const HostBatch& batch) {
   ASSERT_EQ(view.sparse.size(), batch.sparse.size());
   for (size_t i = 0; i < batch.sparse.size(); ++i) {
     const DeviceSparseBatch& there = view.sparse[i];
-    const HostSparseBatch& here = batch.sparse[i];
+    const data::HostSparseBatch& here = batch.sparse[i];
     EXPECT_EQ(there.distinct, here.segment_rows.size());
     EXPECT_EQ(Here(there.offsets, here.offsets.size()), here.offsets);
     EXPECT_EQ(Here(there.rows, here.rows.size()), here.rows);
@@ -41,7 +41,7 @@ void ExpectThere(const DeviceBatch& view, const HostBatch& batch) {
 TEST(BatchStage, CopiesAllArraysOfABatch) {
   BatchStage stage(TestDevice());
   for (const size_t size : {1, 40, 0, 7, 300}) {
-    const HostBatch batch = RandomBatch(size, static_cast<uint32_t>(size));
+    const data::HostBatch batch = RandomBatch(size, static_cast<uint32_t>(size));
     const absl::StatusOr<DeviceBatch> view = stage.View(batch);
     ASSERT_TRUE(view.ok()) << view.status();
     ExpectThere(*view, batch);
@@ -51,12 +51,12 @@ TEST(BatchStage, CopiesAllArraysOfABatch) {
 
 TEST(BatchStage, CopiesTheNextBatchesWhileTheCurrentOneIsUsed) {
   BatchStage stage(TestDevice());
-  std::vector<HostBatch> batches;
+  std::vector<data::HostBatch> batches;
   for (uint32_t i = 0; i < 6; ++i) batches.push_back(RandomBatch(20 + i, i));
   for (size_t i = 0; i < batches.size(); ++i) {
     const absl::StatusOr<DeviceBatch> view = stage.View(batches[i]);
     ASSERT_TRUE(view.ok()) << view.status();
-    std::vector<const HostBatch*> next;
+    std::vector<const data::HostBatch*> next;
     for (size_t k = i + 1; k < std::min(i + 1 + BatchStage::kAhead, batches.size()); ++k) {
       next.push_back(&batches[k]);
     }
@@ -69,7 +69,7 @@ TEST(BatchStage, CopiesTheNextBatchesWhileTheCurrentOneIsUsed) {
 // A new batch can be at the address of one that was viewed.
 TEST(BatchStage, DoesNotReuseTheViewOfAnEarlierBatchAtTheSameAddress) {
   BatchStage stage(TestDevice());
-  HostBatch batch = RandomBatch(9, 1);
+  data::HostBatch batch = RandomBatch(9, 1);
   ASSERT_TRUE(stage.View(batch).ok());
   stage.Release();
   batch = RandomBatch(12, 2);
@@ -81,8 +81,8 @@ TEST(BatchStage, DoesNotReuseTheViewOfAnEarlierBatchAtTheSameAddress) {
 // A run that stops inside a pass leaves batches begun, and frees them.
 TEST(BatchStage, ABegunBatchIsNotTakenForALaterOneAtItsAddress) {
   BatchStage stage(TestDevice());
-  std::optional<HostBatch> batch = RandomBatch(9, 1);
-  const HostBatch* const address = &*batch;
+  std::optional<data::HostBatch> batch = RandomBatch(9, 1);
+  const data::HostBatch* const address = &*batch;
   ASSERT_TRUE(stage.Begin({address}).ok());
   batch.reset();
   batch = RandomBatch(9, 2);
@@ -96,11 +96,11 @@ TEST(BatchStage, ABegunBatchIsNotTakenForALaterOneAtItsAddress) {
 // An evaluation between two steps overwrites batches that were begun.
 TEST(BatchStage, ABegunBatchCanBeAbandoned) {
   BatchStage stage(TestDevice());
-  const HostBatch begun = RandomBatch(9, 1), other = RandomBatch(7, 4);
-  const HostBatch first = RandomBatch(12, 2), second = RandomBatch(5, 3);
+  const data::HostBatch begun = RandomBatch(9, 1), other = RandomBatch(7, 4);
+  const data::HostBatch first = RandomBatch(12, 2), second = RandomBatch(5, 3);
   ASSERT_TRUE(stage.Begin({&begun, &other}).ok());
   ASSERT_TRUE(stage.Begin({&begun, &second}).ok());
-  for (const HostBatch* batch : {&begun, &second, &first, &other, &begun}) {
+  for (const data::HostBatch* batch : {&begun, &second, &first, &other, &begun}) {
     const absl::StatusOr<DeviceBatch> view = stage.View(*batch);
     ASSERT_TRUE(view.ok()) << view.status();
     ExpectThere(*view, *batch);

@@ -15,33 +15,34 @@
 namespace cistern {
 namespace {
 
-std::vector<Pass> PassesOnDevice(const PassOptions& options, const std::vector<Sample>& samples) {
-  auto collector = CollectKeysOn(TestDevice(), kSlots.size());
+std::vector<data::Pass> PassesOnDevice(const data::PassOptions& options,
+                                       const std::vector<data::Sample>& samples) {
+  auto collector = CollectKeysOn(TestDevice(), data::kSlots.size());
   EXPECT_TRUE(collector.ok()) << collector.status();
-  return AllPasses(options, samples, 1000, {}, *std::move(collector));
+  return data::AllPasses(options, samples, 1000, {}, *std::move(collector));
 }
 
 // Finds the rows of a batch on the host.
-void FindRows(const Pass& pass, HostBatch* batch) {
-  for (size_t i = 0; i < kSlots.size(); ++i) {
-    HostSparseBatch& sparse = batch->sparse[i];
+void FindRows(const data::Pass& pass, data::HostBatch* batch) {
+  for (size_t i = 0; i < data::kSlots.size(); ++i) {
+    data::HostSparseBatch& sparse = batch->sparse[i];
     sparse.rows.resize(sparse.keys.size());
     pass.keys[i].Find(sparse.keys, sparse.rows.data());
   }
 }
 
 TEST(DeviceKeys, PassesHaveTheSameBatchesAndKeysAsOnTheHost) {
-  const std::vector<Sample> samples = MakeSamples(400);
-  PassOptions options = SmallPasses(20);
+  const std::vector<data::Sample> samples = data::MakeSamples(400);
+  data::PassOptions options = data::SmallPasses(20);
   options.shuffle = true;
   options.byte_budget = 40000;
-  const std::vector<Pass> expected = AllPasses(options, samples);
-  std::vector<Pass> passes = PassesOnDevice(options, samples);
+  const std::vector<data::Pass> expected = data::AllPasses(options, samples);
+  std::vector<data::Pass> passes = PassesOnDevice(options, samples);
   ASSERT_GT(expected.size(), 3u);
   ASSERT_EQ(passes.size(), expected.size());
   for (size_t p = 0; p < passes.size(); ++p) {
     ASSERT_EQ(passes[p].batches.size(), expected[p].batches.size()) << p;
-    for (size_t i = 0; i < kSlots.size(); ++i) {
+    for (size_t i = 0; i < data::kSlots.size(); ++i) {
       const auto keys = passes[p].keys[i].keys(), others = expected[p].keys[i].keys();
       EXPECT_EQ(std::set<Key>(keys.begin(), keys.end()),
                 std::set<Key>(others.begin(), others.end()));
@@ -51,42 +52,42 @@ TEST(DeviceKeys, PassesHaveTheSameBatchesAndKeysAsOnTheHost) {
     }
     for (size_t b = 0; b < passes[p].batches.size(); ++b) {
       FindRows(passes[p], &passes[p].batches[b]);
-      EXPECT_EQ(SamplesOf(passes[p], passes[p].batches[b]),
-                SamplesOf(expected[p], expected[p].batches[b]));
+      EXPECT_EQ(data::SamplesOf(passes[p], passes[p].batches[b]),
+                data::SamplesOf(expected[p], expected[p].batches[b]));
     }
   }
 }
 
 TEST(DeviceKeys, RejectsABatchThatDoesNotFit) {
-  const std::vector<Sample> samples = MakeSamples(30);
-  PassOptions options = SmallPasses(20);
+  const std::vector<data::Sample> samples = data::MakeSamples(30);
+  data::PassOptions options = data::SmallPasses(20);
   options.byte_budget = 1000;
-  auto collector = CollectKeysOn(TestDevice(), kSlots.size());
+  auto collector = CollectKeysOn(TestDevice(), data::kSlots.size());
   ASSERT_TRUE(collector.ok()) << collector.status();
-  PassSource source(
-      options, [&](uint32_t) { return std::make_unique<ListReader>(samples, 1000); }, {},
+  data::PassSource source(
+      options, [&](uint32_t) { return std::make_unique<data::ListReader>(samples, 1000); }, {},
       *std::move(collector));
   EXPECT_EQ(source.Next().status().code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST(DeviceKeys, BatchStageComputesRowsAndSegments) {
   if (TestDevice().kind() == DeviceKind::kCpu) GTEST_SKIP() << "on a CPU the host finds the rows";
-  const std::vector<Sample> samples = MakeSamples(100);
-  const std::vector<Pass> passes = PassesOnDevice(SmallPasses(30), samples);
+  const std::vector<data::Sample> samples = data::MakeSamples(100);
+  const std::vector<data::Pass> passes = PassesOnDevice(data::SmallPasses(30), samples);
   ASSERT_EQ(passes.size(), 1u);
   BatchStage stage(TestDevice());
-  for (const HostBatch& batch : passes[0].batches) {
+  for (const data::HostBatch& batch : passes[0].batches) {
     const absl::StatusOr<DeviceBatch> view = stage.View(batch);
     ASSERT_TRUE(view.ok()) << view.status();
     if (&batch != &passes[0].batches.back()) {
       ASSERT_TRUE(stage.Begin({&(&batch)[1]}).ok());
     }
-    HostBatch expected = batch;
+    data::HostBatch expected = batch;
     FindRows(passes[0], &expected);
-    SegmentBuilder().Build(&expected);
-    for (size_t i = 0; i < kSlots.size(); ++i) {
+    data::SegmentBuilder().Build(&expected);
+    for (size_t i = 0; i < data::kSlots.size(); ++i) {
       const DeviceSparseBatch& there = view->sparse[i];
-      const HostSparseBatch& here = expected.sparse[i];
+      const data::HostSparseBatch& here = expected.sparse[i];
       ASSERT_EQ(there.distinct, here.segment_rows.size());
       EXPECT_EQ(Here(there.rows, here.rows.size()), here.rows);
       EXPECT_EQ(Here(there.segment_rows, there.distinct), here.segment_rows);

@@ -60,7 +60,7 @@ TEST_F(RowFinderTest, RowsOfABatchIndexItsDistinctRows) {
   for (const size_t count : {300, 0, 5000, 1}) {
     const std::vector<Row> places = Places(count);
     const std::set<Row> distinct(places.begin(), places.end());
-    HostSparseBatch batch;
+    data::HostSparseBatch batch;
     batch.keys = KeysOf(places);
     const absl::Status status = finder_.FindRows(*keys_, &batch);
     ASSERT_TRUE(status.ok()) << status;

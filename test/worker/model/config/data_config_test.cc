@@ -12,7 +12,7 @@ TEST(DataConfig, ReadsTheKeysOfTheRawFormat) {
       ParseOrDie({"layers.data.format=Raw", "layers.data.check=None",
                   "layers.data.num_samples=4195155968", "layers.data.eval_num_samples=7",
                   "layers.data.float_label_dense=true", "layers.data.slot_size_array=[10, 20]"});
-  EXPECT_EQ(config.data.format, DataFormat::kRaw);
+  EXPECT_EQ(config.data.format, data::DataFormat::kRaw);
   EXPECT_EQ(config.data.num_samples, 4195155968u);
   EXPECT_EQ(config.data.eval_num_samples, 7u);
   EXPECT_TRUE(config.data.float_label_dense);
@@ -33,7 +33,7 @@ TEST(DataConfig, ParquetUsesSlotSizesAndIgnoresTheNumberOfSamples) {
   const ModelConfig config =
       ParseOrDie({"layers.data.format=Parquet", "layers.data.check=None",
                   "layers.data.num_samples=5", "layers.data.slot_size_array=[10, 20]"});
-  EXPECT_EQ(config.data.format, DataFormat::kParquet);
+  EXPECT_EQ(config.data.format, data::DataFormat::kParquet);
   EXPECT_EQ(config.data.num_samples, 0u);
   EXPECT_THAT(config.data.slot_sizes, ::testing::ElementsAre(10, 20));
   EXPECT_THAT(
@@ -45,11 +45,11 @@ TEST(DataConfig, NotesAChecksumSettingOfFormatsWithoutChecksums) {
   for (const std::string format : {"Raw", "Parquet"}) {
     const ModelConfig config =
         ParseOrDie({"layers.data.format=" + format, "layers.data.check=Sum"});
-    EXPECT_EQ(config.data.check, NormCheck::kNone);
+    EXPECT_EQ(config.data.check, data::NormCheck::kNone);
     EXPECT_THAT(config.notes, ::testing::Contains("layers[0].check: ignored: " + format +
                                                   " files carry no checksums"));
   }
-  EXPECT_EQ(ParseOrDie({"layers.data.check=Sum"}).data.check, NormCheck::kSum);
+  EXPECT_EQ(ParseOrDie({"layers.data.check=Sum"}).data.check, data::NormCheck::kSum);
 }
 
 TEST(DataConfig, NotesKeysOfOtherFormats) {
@@ -63,8 +63,8 @@ TEST(DataConfig, TarTakesColumnsThatMatchTheShape) {
   const ModelConfig config =
       ParseOrDie({"layers.data.format=Tar", "layers.data.check=None", "cistern.columns.label=click",
                   "cistern.columns.slots=[\"C1\", \"C2\"]"});
-  const DataSetOptions options = DataSetOf(config, "a.tar");
-  EXPECT_EQ(options.format, DataFormat::kTar);
+  const data::DataSetOptions options = DataSetOf(config, "a.tar");
+  EXPECT_EQ(options.format, data::DataFormat::kTar);
   EXPECT_THAT(options.columns.label, ::testing::ElementsAre("click"));
   EXPECT_THAT(options.columns.slots, ::testing::ElementsAre("C1", "C2"));
   EXPECT_TRUE(options.columns.dense.empty());
@@ -89,7 +89,7 @@ TEST(DataConfig, CacheEvalDataIsABooleanOrACount) {
 TEST(DataConfig, CheckIsOptional) {
   const absl::StatusOr<ModelConfig> config = Parse({}, Replaced("\"check\": \"Sum\",", ""));
   ASSERT_TRUE(config.ok()) << config.status();
-  EXPECT_EQ(config->data.check, NormCheck::kNone);
+  EXPECT_EQ(config->data.check, data::NormCheck::kNone);
 }
 
 TEST(DataConfig, MaxNnzAlsoBoundsTheKeysOfASample) {
@@ -107,14 +107,14 @@ TEST(DataConfig, NotesAnInputThatNoEmbeddingReads) {
   const ModelConfig config = ParseOrDie(
       {R"(layers.data.sparse=[{"top":"data1","slot_num":2},{"top":"data2","slot_num":1}])"});
   EXPECT_THAT(config.notes, ::testing::Contains("layers[0].sparse[1]: no embedding reads 'data2'"));
-  EXPECT_EQ(ShapeOf(config.data), (SampleShape{1, 3, {2, 1}, {0, 0}}));
+  EXPECT_EQ(ShapeOf(config.data), (data::SampleShape{1, 3, {2, 1}, {0, 0}}));
 }
 
 TEST(DataConfig, TheWeightOfASampleIsOneMoreLabelOfTheData) {
   EXPECT_FALSE(ShapeOf(ParseOrDie().data).weighted);
   const ModelConfig config = ParseOrDie({"cistern.sample_weights=true"});
   EXPECT_EQ(config.data.label_dim, 1u);
-  EXPECT_EQ(ShapeOf(config.data), (SampleShape{2, 3, {2}, {30}, true}));
+  EXPECT_EQ(ShapeOf(config.data), (data::SampleShape{2, 3, {2}, {30}, true}));
   EXPECT_EQ(DataSetOf(config, "data").shape, ShapeOf(config.data));
   const std::vector<std::string> tar = {"layers.data.format=Tar", "layers.data.check=None",
                                         "cistern.sample_weights=true"};
@@ -132,7 +132,7 @@ TEST(DataConfig, KeysOfNamedInputsHaveWeights) {
   const std::string inputs =
       R"(layers.data.sparse=[{"top":"data1","slot_num":2},{"top":"data2","slot_num":1}])";
   const ModelConfig config = ParseOrDie({inputs, R"(cistern.key_weights=["data2"])"});
-  EXPECT_EQ(ShapeOf(config.data), (SampleShape{1, 3, {2, 1}, {0, 0}, false, {false, true}}));
+  EXPECT_EQ(ShapeOf(config.data), (data::SampleShape{1, 3, {2, 1}, {0, 0}, false, {false, true}}));
   EXPECT_THAT(ErrorOf({"cistern.key_weights=data9"}),
               HasSubstr("cistern.key_weights[0]: layers[0].sparse has no top 'data9'"));
   const std::vector<std::string> tar = {inputs, R"(cistern.key_weights=["data1"])",

@@ -23,10 +23,10 @@ TEST(ModelConfig, ReadsTheValuesOfTheFile) {
   EXPECT_EQ(config.optimizer.rule.kind, RuleKind::kAdam);
   EXPECT_FLOAT_EQ(config.optimizer.rule.epsilon, 1e-7f);
   EXPECT_EQ(config.data.source, "train.txt");
-  EXPECT_EQ(config.data.check, NormCheck::kSum);
+  EXPECT_EQ(config.data.check, data::NormCheck::kSum);
   ASSERT_EQ(config.data.sparse.size(), 1u);
   EXPECT_EQ(config.data.sparse[0].max_feature_num, 30u);
-  EXPECT_EQ(ShapeOf(config.data), (SampleShape{1, 3, {2}, {30}}));
+  EXPECT_EQ(ShapeOf(config.data), (data::SampleShape{1, 3, {2}, {30}}));
   ASSERT_EQ(config.embeddings.size(), 1u);
   EXPECT_EQ(config.embeddings[0].name, "deep");
   EXPECT_EQ(config.embeddings[0].combiner, Combiner::kSum);

@@ -126,7 +126,7 @@ TEST(CisternConfig, EachKeyIsStoredInItsMember) {
   EXPECT_EQ(cistern.gpu_products, "tf32");
   EXPECT_EQ(cistern.init_scheme, "exact");
   EXPECT_EQ(cistern.day, 13u);
-  EXPECT_EQ(cistern.columns, (TarColumns{{"l"}, {"d"}, {"s", "t"}, {"w"}}));
+  EXPECT_EQ(cistern.columns, (data::TarColumns{{"l"}, {"d"}, {"s", "t"}, {"w"}}));
 }
 
 // The values of absent keys, as docs/configuration.md has them.
@@ -141,7 +141,7 @@ TEST(CisternConfig, AbsentKeysHaveTheirDefaults) {
   EXPECT_EQ(cistern.positive_weight, 1);
   EXPECT_EQ(cistern.negative_rate, 1);
   EXPECT_FALSE(cistern.skips_bad_data);
-  EXPECT_EQ(cistern.columns, TarColumns());
+  EXPECT_EQ(cistern.columns, data::TarColumns());
   EXPECT_EQ(cistern.device_memory_mb, 0u);
   EXPECT_EQ(cistern.snapshot_form, "v2");
   EXPECT_EQ(cistern.gpu_products, "");

@@ -14,7 +14,7 @@ std::string Optimizer(const std::string& type, const std::string& hparam,
 // Adds all rows of the table to the segments; rows without occurrences get a gradient of zero. They
 // are placed first, because the op assumes that the last row occurs and would leave out empty
 // segments at the end.
-void TouchEveryRow(size_t rows, HostSparseBatch* batch) {
+void TouchEveryRow(size_t rows, data::HostSparseBatch* batch) {
   std::vector<Row> all;
   for (Row row = 0; row < rows; ++row) {
     const auto& touched = batch->segment_rows;
@@ -33,10 +33,10 @@ constexpr size_t kTableRows = 60;
 // steps.
 void TrainBoth(ModelBench& sparse, ModelBench& dense, uint64_t steps) {
   for (uint64_t step = 1; step <= steps; ++step) {
-    HostBatch batch = sparse.batch(2, static_cast<uint32_t>(step), /*max_nnz=*/1);
+    data::HostBatch batch = sparse.batch(2, static_cast<uint32_t>(step), /*max_nnz=*/1);
     const double scale = step < 40 ? 1.0 : 0.25;  // like a plateau
     const auto loss = sparse.model->Train(batch, sparse.pointers, step, scale);
-    for (HostSparseBatch& input : batch.sparse) TouchEveryRow(kTableRows, &input);
+    for (data::HostSparseBatch& input : batch.sparse) TouchEveryRow(kTableRows, &input);
     const auto dense_loss = dense.model->Train(batch, dense.pointers, step, scale);
     ASSERT_TRUE(loss.ok() && dense_loss.ok()) << loss.status() << dense_loss.status();
     ASSERT_EQ(loss->loss, dense_loss->loss) << "step " << step;
@@ -53,14 +53,14 @@ TEST(GlobalUpdates, OfAdamWEqualStepsOverEveryRow) {
   ModelBench sparse(DnnText(), {Optimizer("AdamW", kAdamWHparam, "Global")}, kTableRows);
   ModelBench dense(DnnText(), {Optimizer("AdamW", kAdamWHparam, "Local")}, kTableRows);
   // The first step touches all rows: a row begins to decay with its first step.
-  HostBatch first = sparse.batch(2, 1, 1);
-  for (HostSparseBatch& input : first.sparse) TouchEveryRow(kTableRows, &input);
+  data::HostBatch first = sparse.batch(2, 1, 1);
+  for (data::HostSparseBatch& input : first.sparse) TouchEveryRow(kTableRows, &input);
   ASSERT_TRUE(sparse.model->Train(first, sparse.pointers, 1, 1.0).ok());
   ASSERT_TRUE(dense.model->Train(first, dense.pointers, 1, 1.0).ok());
   for (uint64_t step = 2; step <= 80; ++step) {
-    HostBatch batch = sparse.batch(2, static_cast<uint32_t>(step), 1);
+    data::HostBatch batch = sparse.batch(2, static_cast<uint32_t>(step), 1);
     const double loss = sparse.Train(batch, step).loss;
-    for (HostSparseBatch& input : batch.sparse) TouchEveryRow(kTableRows, &input);
+    for (data::HostSparseBatch& input : batch.sparse) TouchEveryRow(kTableRows, &input);
     ASSERT_EQ(dense.Train(batch, step).loss, loss) << step;
   }
   EXPECT_NE(sparse.Weights(0), dense.Weights(0));
@@ -96,7 +96,7 @@ TEST_P(GlobalUpdatesOf, ResumeFromTheClock) {
   ModelBench whole(DnnText(), overrides, kTableRows), first(DnnText(), overrides, kTableRows),
       second(DnnText(), overrides, kTableRows);
   for (uint64_t step = 1; step <= 30; ++step) {
-    const HostBatch batch = whole.batch(2, static_cast<uint32_t>(step), 1);
+    const data::HostBatch batch = whole.batch(2, static_cast<uint32_t>(step), 1);
     whole.Train(batch, step);
     (step <= 17 ? first : second).Train(batch, step);
     if (step != 17) continue;
@@ -118,9 +118,9 @@ TEST(GlobalUpdates, OfMomentumEqualStepsOverEveryRow) {
     ModelBench sparse(DeepFmText(), {Optimizer(type, hparam, "Global")}, kTableRows);
     ModelBench dense(DeepFmText(), {Optimizer(type, hparam, "Local")}, kTableRows);
     for (uint64_t step = 1; step <= 40; ++step) {
-      HostBatch batch = sparse.batch(2, static_cast<uint32_t>(step), 1);
+      data::HostBatch batch = sparse.batch(2, static_cast<uint32_t>(step), 1);
       const double loss = sparse.Train(batch, step).loss;
-      for (HostSparseBatch& input : batch.sparse) TouchEveryRow(kTableRows, &input);
+      for (data::HostSparseBatch& input : batch.sparse) TouchEveryRow(kTableRows, &input);
       ASSERT_NEAR(dense.Train(batch, step).loss, loss, 1e-5) << type << step;
     }
     ASSERT_TRUE(sparse.model->BringUp(sparse.pointers).ok());

@@ -15,7 +15,7 @@ constexpr char kHalf[] = "cistern.activations=float16";
 constexpr char kBfloat[] = "cistern.activations=bfloat16";
 
 // Returns the gradient, dense and then sparse: a step of SGD with learning rate 1 subtracts it.
-std::vector<double> GradientOf(ModelBench& bench, const HostBatch& batch) {
+std::vector<double> GradientOf(ModelBench& bench, const data::HostBatch& batch) {
   const auto all = [&bench] {
     std::vector<double> weights = bench.DenseColumn(0);
     for (size_t t = 0; t < bench.tables.size(); ++t) {
@@ -45,7 +45,7 @@ class MixedPrecision : public ::testing::TestWithParam<ModelCase> {};
 
 TEST_P(MixedPrecision, LossGradientAndPredictionsAreCloseToFloat32) {
   ModelBench exact(GetParam().text, GetParam().overrides, kMixedRows);
-  const HostBatch batch = exact.batch(16, 3), other = exact.batch(16, 4);
+  const data::HostBatch batch = exact.batch(16, 3), other = exact.batch(16, 4);
   std::vector<float> logits, half_logits;
   const std::vector<float> expected = exact.Predict(other, &logits);
   const std::vector<double> gradient = GradientOf(exact, batch);
@@ -77,7 +77,7 @@ TEST_P(MixedPrecision, TwoRunsGiveTheSameBits) {
   ModelBench one(GetParam().text, overrides, kMixedRows),
       two(GetParam().text, overrides, kMixedRows);
   for (uint32_t step = 1; step <= 3; ++step) {
-    const HostBatch batch = one.batch(16, step);
+    const data::HostBatch batch = one.batch(16, step);
     EXPECT_EQ(one.Train(batch, step).loss, two.Train(batch, step).loss);
   }
   EXPECT_EQ(one.Dense(0), two.Dense(0));
@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const testing::TestParamInfo<ModelCase>& one) { return one.param.name; });
 
 TEST(LossScale, AConstantScaleIsSetBySolverOrCistern) {
-  const HostBatch batch = ModelBench(DeepFmText(), {}, kMixedRows).batch(16, 1);
+  const data::HostBatch batch = ModelBench(DeepFmText(), {}, kMixedRows).batch(16, 1);
   ModelBench solver(DeepFmText(), {"solver.mixed_precision=1024"}, kMixedRows);
   ModelBench cistern(DeepFmText(), {kHalf, "cistern.loss_scale=1024"}, kMixedRows);
   ModelBench other(DeepFmText(), {kHalf, "cistern.loss_scale=128"}, kMixedRows);
@@ -126,7 +126,7 @@ TEST(LossScale, ADynamicScaleHalvesAndSkipsStepsUntilGradientsFit) {
   Steep bench({});
   const std::vector<float> first = bench.Dense(0);
   const std::vector<double> rows = bench.Weights(0);
-  const HostBatch batch = bench.batch(16, 1);
+  const data::HostBatch batch = bench.batch(16, 1);
   EXPECT_EQ(bench.model->loss_scale(), (LossScale{65536, 0}));
   uint64_t step = 1, scale = 65536;
   while (bench.Train(batch, step).skipped && step < 16) {
@@ -161,7 +161,7 @@ TEST(LossScale, AResumedRunWithTheScaleEqualsAnUninterruptedRun) {
   for (size_t t = 0; t < whole.tables.size(); ++t) second.Write(t, whole.Read(t));
   ASSERT_TRUE(second.model->SetLossScale(whole.model->loss_scale()).ok());
   for (; step <= 12; ++step) {
-    const HostBatch batch = whole.batch(16, static_cast<uint32_t>(step));
+    const data::HostBatch batch = whole.batch(16, static_cast<uint32_t>(step));
     EXPECT_EQ(whole.Train(batch, step).skipped, second.Train(batch, step).skipped) << step;
   }
   EXPECT_EQ(whole.Dense(0), second.Dense(0));

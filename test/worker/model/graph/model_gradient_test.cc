@@ -17,7 +17,7 @@ class ModelGradient : public ::testing::TestWithParam<ModelCase> {};
 TEST_P(ModelGradient, EqualsTheDerivativeOfTheLossInDouble) {
   ModelBench bench(GetParam().text, GetParam().overrides, kRows);
   ASSERT_NE(bench.model, nullptr);
-  const HostBatch batch = bench.batch(13, 3);
+  const data::HostBatch batch = bench.batch(13, 3);
   const uint64_t step = 1;
   ReferenceModel reference = bench.Reference();
   const double loss = reference.Loss(batch, step);
@@ -50,7 +50,7 @@ TEST_P(ModelGradient, PredictionsEqualTheForwardPassInDouble) {
   ModelBench bench(GetParam().text, GetParam().overrides, kRows);
   ASSERT_NE(bench.model, nullptr);
   for (uint64_t step = 1; step <= 3; ++step) bench.Train(bench.batch(16, 10 + step), step);
-  const HostBatch batch = bench.batch(9, 99);
+  const data::HostBatch batch = bench.batch(9, 99);
   const std::vector<double> expected = bench.Reference().Predict(batch);
   const std::vector<float> predictions = bench.Predict(batch);
   ASSERT_EQ(predictions.size(), expected.size());

@@ -19,13 +19,13 @@ TEST(Model, TwoModelsWithTheSameSeedGiveTheSameBits) {
   ModelBench a(TangledText(), {kAdam, "cistern.clip_norm=0.05"}, 12);
   ModelBench b(TangledText(), {kAdam, "cistern.clip_norm=0.05"}, 12);
   for (uint64_t step = 1; step <= 10; ++step) {
-    const HostBatch batch = a.batch(16, static_cast<uint32_t>(step));
+    const data::HostBatch batch = a.batch(16, static_cast<uint32_t>(step));
     EXPECT_EQ(a.Train(batch, step).loss, b.Train(batch, step).loss);
   }
   EXPECT_EQ(a.Dense(0), b.Dense(0));
   EXPECT_EQ(a.Dense(1), b.Dense(1));
   EXPECT_EQ(a.Weights(0), b.Weights(0));
-  const HostBatch batch = a.batch(16, 77);
+  const data::HostBatch batch = a.batch(16, 77);
   EXPECT_EQ(a.Predict(batch), b.Predict(batch));
 }
 
@@ -41,7 +41,7 @@ TEST(Model, AdamFollowsItsFormula) {
   const size_t n = reference.weights.size();
   std::vector<double> m(n), v(n);
   for (int t = 1; t <= 5; ++t) {
-    const HostBatch batch = bench.batch(16, static_cast<uint32_t>(t));
+    const data::HostBatch batch = bench.batch(16, static_cast<uint32_t>(t));
     bench.Train(batch, static_cast<uint64_t>(t));
     const double lr = 0.01 * std::min(1.0, t / 3.0);
     const double alpha = lr * std::sqrt(1 - std::pow(0.999, t)) / (1 - std::pow(0.9, t));
@@ -65,7 +65,7 @@ TEST(Model, AdamFollowsItsFormula) {
 TEST(Model, LrScaleMultipliesTheLearningRate) {
   ModelBench whole(DnnText(), {}, 12),
       half(DnnText(), {"optimizer.sgd_hparam.learning_rate=2"}, 12);
-  const HostBatch batch = whole.batch(16, 1);
+  const data::HostBatch batch = whole.batch(16, 1);
   whole.Train(batch, 1);
   ASSERT_TRUE(half.model->Train(batch, half.pointers, 1, 0.5).ok());
   EXPECT_EQ(whole.Dense(0), half.Dense(0));
@@ -83,7 +83,7 @@ double Moved(const std::vector<double>& a, const std::vector<double>& b) {
 TEST(Model, ClipsGradientsByTheirGlobalNorm) {
   ModelBench free(DnnText(), {"cistern.embedding_l2=0.2"}, 12);
   const std::vector<double> dense = free.DenseColumn(0), rows = free.Weights(0);
-  const HostBatch batch = free.batch(16, 1);
+  const data::HostBatch batch = free.batch(16, 1);
   const double norm = free.Train(batch, 1).grad_norm;
   EXPECT_NEAR(std::sqrt(Moved(dense, free.DenseColumn(0)) + Moved(rows, free.Weights(0))), norm,
               1e-5 * norm);
@@ -102,7 +102,7 @@ TEST(Model, ClipsGradientsByTheirGlobalNorm) {
 // Affects a GPU only; the CPU always computes in float32.
 TEST(Model, RoundsProductsOnlyAsFarAsTheModelFileAllows) {
   ModelBench exact(DnnText(), {}, 12);
-  const HostBatch batch = exact.batch(16, 1);
+  const data::HostBatch batch = exact.batch(16, 1);
   const double loss = exact.Train(batch, 1).loss;
   for (const char* allowed : {"solver.enable_tf32_compute=true", "cistern.gpu_products=tf32",
                               "cistern.gpu_products=bfloat16"}) {
@@ -126,7 +126,7 @@ TEST(Model, StepsAsCudaGraphsGiveTheSameBits) {
       as_graph(DeepFmText(), {"cistern.clip_norm=0.1"}, 12);
   uint64_t step = 0;
   for (const size_t size : {16, 16, 7, 16, 16, 1}) {
-    const HostBatch batch = as_graph.batch(size, static_cast<uint32_t>(++step));
+    const data::HostBatch batch = as_graph.batch(size, static_cast<uint32_t>(++step));
     EXPECT_EQ(as_graph.Train(batch, step).loss, one_by_one.Train(batch, step).loss) << step;
   }
   EXPECT_EQ(as_graph.Dense(0), one_by_one.Dense(0));
@@ -135,7 +135,7 @@ TEST(Model, StepsAsCudaGraphsGiveTheSameBits) {
 
 TEST(Model, PredictsBatchesOfAnySize) {
   ModelBench bench(DeepFmText(), {"solver.batchsize_eval=5"}, 12);  // planned for 16
-  const HostBatch large = bench.batch(53, 3);
+  const data::HostBatch large = bench.batch(53, 3);
   const std::vector<double> expected = bench.Reference().Predict(large);
   std::vector<float> logits;
   const std::vector<float> predictions = bench.Predict(large, &logits);
@@ -153,7 +153,7 @@ TEST(Model, PredictionDoesNotChangeTheModel) {
   bench.Train(bench.batch(16, 1), 1);
   const std::vector<float> dense = bench.Dense(0), state = bench.Dense(1);
   const std::vector<double> rows = bench.Weights(0);
-  const HostBatch batch = bench.batch(16, 2);
+  const data::HostBatch batch = bench.batch(16, 2);
   EXPECT_EQ(bench.Predict(batch), bench.Predict(batch));
   EXPECT_EQ(bench.Dense(0), dense);
   EXPECT_EQ(bench.Dense(1), state);
@@ -171,7 +171,7 @@ TEST(Model, ANonFiniteLossUpdatesNothing) {
   ModelBench bench(BatchNormText(), {}, 12);
   const std::vector<float> dense = bench.Dense(0), state = bench.Dense(1);
   const std::vector<double> rows = bench.Weights(0);
-  HostBatch batch = bench.batch(8, 1);
+  data::HostBatch batch = bench.batch(8, 1);
   batch.dense[4] = std::numeric_limits<float>::quiet_NaN();
   const absl::StatusOr<StepResult> result = bench.model->Train(batch, bench.pointers, 9, 1.0);
   EXPECT_EQ(result.status().code(), absl::StatusCode::kDataLoss);
@@ -188,8 +188,8 @@ TEST(Model, AStepLaunchedAfterAFailedStepUpdatesNothing) {
   ModelBench bench(BatchNormText(), {}, 12);
   const std::vector<float> dense = bench.Dense(0), state = bench.Dense(1);
   const std::vector<double> rows = bench.Weights(0);
-  const HostBatch good = bench.batch(8, 2);
-  HostBatch bad = bench.batch(8, 1);
+  const data::HostBatch good = bench.batch(8, 2);
+  data::HostBatch bad = bench.batch(8, 1);
   bad.dense[4] = std::numeric_limits<float>::infinity();
   ASSERT_TRUE(bench.model->Launch(bad, bench.pointers, 1, 1.0, {&good}).ok());
   ASSERT_TRUE(bench.model->Launch(good, bench.pointers, 2, 1.0).ok());
@@ -204,9 +204,9 @@ TEST(Model, AStepLaunchedAfterAFailedStepUpdatesNothing) {
 TEST(Model, ASkippedStepHasNoEffect) {
   const std::vector<std::string> skip = {R"(cistern.not_finite="skip")"};
   ModelBench with(BatchNormText(), skip, 12), without(BatchNormText(), skip, 12);
-  HostBatch bad = with.batch(8, 1);
+  data::HostBatch bad = with.batch(8, 1);
   bad.dense[4] = std::numeric_limits<float>::infinity();
-  const HostBatch first = with.batch(8, 2), second = with.batch(8, 3);
+  const data::HostBatch first = with.batch(8, 2), second = with.batch(8, 3);
   EXPECT_FALSE(with.Train(first, 1).skipped);
   EXPECT_TRUE(with.Train(bad, 2).skipped);
   without.Train(first, 1);
@@ -220,11 +220,11 @@ TEST(Model, ASkippedStepHasNoEffect) {
 TEST(Model, TwoStepsInFlightGiveTheSameBitsAsOneAtATime) {
   ModelBench together(DnnText(), {kAdam, "cistern.clip_norm=0.1"}, 12),
       alone(DnnText(), {kAdam, "cistern.clip_norm=0.1"}, 12);
-  std::vector<HostBatch> batches;
+  std::vector<data::HostBatch> batches;
   for (uint32_t i = 0; i < 5; ++i) batches.push_back(alone.batch(16, i));
   std::vector<double> losses;
   for (size_t i = 0; i < batches.size(); ++i) {
-    std::vector<const HostBatch*> next;
+    std::vector<const data::HostBatch*> next;
     for (size_t k = i + 1; k < std::min(i + 3, batches.size()); ++k) next.push_back(&batches[k]);
     ASSERT_TRUE(together.model->Launch(batches[i], together.pointers, i + 1, 1.0, next).ok());
     if (i > 0) losses.push_back(together.model->Finish()->loss);
@@ -243,7 +243,7 @@ TEST(Model, RejectsBatchesOfTheWrongShape) {
       std::string(
           bench.model->Train(bench.batch(17, 1), bench.pointers, 1, 1.0).status().message()),
       HasSubstr("a training batch has 17 samples; solver.batchsize is 16"));
-  HostBatch batch = bench.batch(4, 1);
+  data::HostBatch batch = bench.batch(4, 1);
   batch.dense.pop_back();
   std::vector<float> predictions;
   EXPECT_EQ(bench.model->Predict(batch, bench.pointers, &predictions, nullptr).code(),
@@ -269,7 +269,7 @@ TEST(Model, DenseTablesContainTheWholeState) {
     ASSERT_TRUE(second.model->WriteDense(i, first.Dense(i)).ok());
   }
   second.Write(0, first.Read(0));
-  const HostBatch batch = first.batch(16, 5);
+  const data::HostBatch batch = first.batch(16, 5);
   EXPECT_EQ(first.Predict(batch), second.Predict(batch));
 }
 

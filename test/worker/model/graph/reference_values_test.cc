@@ -33,12 +33,12 @@ std::string ModelText(const Json& one) {
       .dump();
 }
 
-HostBatch ReadBatch(const Json& json, size_t slots) {
-  HostBatch batch;
+data::HostBatch ReadBatch(const Json& json, size_t slots) {
+  data::HostBatch batch;
   batch.label = json["label"].get<std::vector<float>>();
   batch.dense = json["dense"].get<std::vector<float>>();
   batch.size = json["keys"].size() / slots;
-  HostSparseBatch& sparse = batch.sparse.emplace_back();
+  data::HostSparseBatch& sparse = batch.sparse.emplace_back();
   sparse.slot_num = static_cast<uint32_t>(slots);
   sparse.offsets = {0};
   for (const Json& keys : json["keys"]) {
@@ -97,7 +97,7 @@ TEST_P(ReferenceValues, EqualThoseOfAnotherProgram) {
   ModelBench bench(ModelText(one), {}, one["tables"][0].size() / width);
   ASSERT_NE(bench.model, nullptr);
   WriteWeights(one, &bench);
-  const HostBatch batch = ReadBatch(one["batch"], bench.config.data.sparse[0].slot_num);
+  const data::HostBatch batch = ReadBatch(one["batch"], bench.config.data.sparse[0].slot_num);
 
   const std::vector<double> expected = one["predictions"];
   const std::vector<float> predictions = bench.Predict(batch);

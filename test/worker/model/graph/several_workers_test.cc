@@ -30,12 +30,13 @@ struct OneWorker {
 // Runs the exchange of `pass`, which has one batch, with itself, and returns the batch. Row numbers
 // do not change, because the pass has all keys in the same order. asked: by input, the keys of the
 // batch.
-HostBatch Exchanged(ProcessGroup& group, const ModelBench& bench,
-                    const std::vector<std::vector<Key>>& asked, bool counts_clicks, Pass pass) {
+data::HostBatch Exchanged(ProcessGroup& group, const ModelBench& bench,
+                          const std::vector<std::vector<Key>>& asked, bool counts_clicks,
+                          data::Pass pass) {
   pass.batches[0].all = pass.batches[0].size;
   const size_t inputs = asked.size();
   for (const std::vector<Key>& keys : asked) {
-    OwnedKeys& owned = pass.owned.emplace_back();
+    data::OwnedKeys& owned = pass.owned.emplace_back();
     for (const Key key : bench.keys) owned.keys.Add(key);
     owned.asked.resize(1);
     for (const Key key : keys) owned.asked[0].push_back(owned.keys.Find(key));
@@ -48,11 +49,11 @@ HostBatch Exchanged(ProcessGroup& group, const ModelBench& bench,
 }
 
 // Returns the batch with the rows that the single worker exchanges with itself.
-HostBatch Exchanged(ProcessGroup& group, const ModelBench& bench, HostBatch batch) {
+data::HostBatch Exchanged(ProcessGroup& group, const ModelBench& bench, data::HostBatch batch) {
   const std::vector<std::vector<Key>> asked(batch.sparse.size(), bench.keys);
-  Pass pass;
+  data::Pass pass;
   for (size_t i = 0; i < asked.size(); ++i) {
-    KeyIndex keys;
+    data::KeyIndex keys;
     for (const Key key : bench.keys) keys.Add(key);
     pass.keys.emplace_back(std::move(keys));
   }
@@ -61,13 +62,14 @@ HostBatch Exchanged(ProcessGroup& group, const ModelBench& bench, HostBatch batc
 }
 
 // The same for a batch whose keys the device collects.
-HostBatch ExchangedOnDevice(ProcessGroup& group, const ModelBench& bench, const HostBatch& batch) {
-  SampleBlock block;
+data::HostBatch ExchangedOnDevice(ProcessGroup& group, const ModelBench& bench,
+                                  const data::HostBatch& batch) {
+  data::SampleBlock block;
   block.size = batch.size;
   block.label = batch.label;
   block.dense = batch.dense;
-  for (const HostSparseBatch& sparse : batch.sparse) {
-    SparseColumn& column = block.sparse.emplace_back();
+  for (const data::HostSparseBatch& sparse : batch.sparse) {
+    data::SparseColumn& column = block.sparse.emplace_back();
     column.offsets = sparse.offsets;
     for (const Row row : sparse.rows) column.keys.push_back(bench.keys[row]);
   }
@@ -79,7 +81,7 @@ HostBatch ExchangedOnDevice(ProcessGroup& group, const ModelBench& bench, const 
     const absl::Span<const Key> added = (*keys)->added(i);
     asked.emplace_back(added.begin(), added.end());
   }
-  Pass pass;
+  data::Pass pass;
   pass.batches.push_back((*keys)->Take(std::move(block)));
   for (size_t i = 0; i < batch.sparse.size(); ++i) {
     pass.batches[0].sparse[i].slot_num = batch.sparse[i].slot_num;
@@ -148,7 +150,7 @@ class QueuedSelf : public Communicator {
 };
 
 // Trains all batches with two steps in flight.
-std::vector<StepResult> TrainAll(ModelBench& bench, const std::vector<HostBatch>& batches) {
+std::vector<StepResult> TrainAll(ModelBench& bench, const std::vector<data::HostBatch>& batches) {
   std::vector<StepResult> results;
   const auto finish = [&] {
     const absl::StatusOr<StepResult> result = bench.model->Finish();
@@ -156,7 +158,7 @@ std::vector<StepResult> TrainAll(ModelBench& bench, const std::vector<HostBatch>
     results.push_back(result.ok() ? *result : StepResult());
   };
   for (size_t i = 0; i < batches.size(); ++i) {
-    std::vector<const HostBatch*> next;
+    std::vector<const data::HostBatch*> next;
     for (size_t k = i + 1; k < std::min(i + 3, batches.size()); ++k) next.push_back(&batches[k]);
     const absl::Status launched = bench.model->Launch(batches[i], bench.pointers, i + 1, 1.0, next);
     EXPECT_TRUE(launched.ok()) << launched;
@@ -185,9 +187,9 @@ void SetPeers(ModelBench& bench, Communicator& peers) {
 // Trains `batches`, which contain the exchanged rows, with both communicators, and expects the
 // results of the model `alone`.
 void ExpectSameBits(const ModelBench& alone, const std::vector<StepResult>& expected,
-                    const std::vector<float>& predictions, const std::vector<HostBatch>& batches,
-                    const HostBatch& last, const std::string& text,
-                    const std::vector<std::string>& flags, bool captured) {
+                    const std::vector<float>& predictions,
+                    const std::vector<data::HostBatch>& batches, const data::HostBatch& last,
+                    const std::string& text, const std::vector<std::string>& flags, bool captured) {
   OneWorker one;
   QueuedSelf queued;
   for (Communicator* peers : {one.steps.get(), static_cast<Communicator*>(&queued)}) {
@@ -217,23 +219,23 @@ void ExpectSameBits(const std::string& text, const std::vector<std::string>& ove
                     bool device_keys = true) {
   OneWorker one;
   ModelBench alone(text, overrides, kSharedRows);
-  std::vector<HostBatch> plain;
+  std::vector<data::HostBatch> plain;
   std::vector<StepResult> expected;
   for (uint64_t step = 1; step <= 5; ++step) {
     plain.push_back(alone.batch(16 - step, static_cast<uint32_t>(step)));
     expected.push_back(alone.Train(plain.back(), step));
   }
-  const HostBatch last = alone.batch(16, 77);
+  const data::HostBatch last = alone.batch(16, 77);
   const std::vector<float> predictions = alone.Predict(last);
   const bool on_gpu = TestDevice().kind() == DeviceKind::kCuda;
   for (const bool on_device : {false, true}) {
     if (on_device && !(device_keys && on_gpu)) continue;
-    const auto exchanged = [&](const HostBatch& batch) {
+    const auto exchanged = [&](const data::HostBatch& batch) {
       return on_device ? ExchangedOnDevice(*one.group, alone, batch)
                        : Exchanged(*one.group, alone, batch);
     };
-    std::vector<HostBatch> batches;
-    for (const HostBatch& batch : plain) batches.push_back(exchanged(batch));
+    std::vector<data::HostBatch> batches;
+    for (const data::HostBatch& batch : plain) batches.push_back(exchanged(batch));
     for (const bool captured : {true, false}) {
       std::vector<std::string> flags = overrides;
       flags.push_back(absl::StrCat("solver.cuda_graph=", captured ? "true" : "false"));
@@ -258,9 +260,9 @@ TEST(SeveralWorkers, TheCommunicatorWaitsBeforeAStepThatAllocates) {
     QueuedSelf queued;
     ModelBench bench(DlrmText(), {}, kSharedRows);
     ASSERT_NO_FATAL_FAILURE(SetPeers(bench, queued));
-    std::vector<HostBatch> batches;
+    std::vector<data::HostBatch> batches;
     for (const size_t size : {size_t{1}, size_t{1}, last}) {
-      const HostBatch batch = bench.batch(size, 5);
+      const data::HostBatch batch = bench.batch(size, 5);
       batches.push_back(on_device ? ExchangedOnDevice(*one.group, bench, batch)
                                   : Exchanged(*one.group, bench, batch));
     }

@@ -19,12 +19,12 @@ Json ReadTrainingValues() {
   return Json::parse(file);
 }
 
-HostBatch BatchOf(const Json& json, uint32_t slots) {
-  HostBatch batch;
+data::HostBatch BatchOf(const Json& json, uint32_t slots) {
+  data::HostBatch batch;
   batch.label = json["label"].get<std::vector<float>>();
   batch.dense = json["dense"].get<std::vector<float>>();
   batch.size = json["keys"].size() / slots;
-  HostSparseBatch& sparse = batch.sparse.emplace_back();
+  data::HostSparseBatch& sparse = batch.sparse.emplace_back();
   sparse.slot_num = slots;
   sparse.offsets = {0};
   for (const Json& keys : json["keys"]) {
@@ -44,12 +44,12 @@ void ExpectPredictions(const Json& expected, const std::vector<float>& predictio
 
 TEST(TrainingValues, MmoeOfTwoLabelsEqualsPyTorchAfter100Steps) {
   const Json values = ReadTrainingValues();
-  const std::vector<HostBatch> batches = [&] {
-    std::vector<HostBatch> read;
+  const std::vector<data::HostBatch> batches = [&] {
+    std::vector<data::HostBatch> read;
     for (const Json& batch : values["batches"]) read.push_back(BatchOf(batch, 3));
     return read;
   }();
-  const HostBatch held_out = BatchOf(values["held_out"], 3);
+  const data::HostBatch held_out = BatchOf(values["held_out"], 3);
   const Json file = {
       {"solver", {{"max_iter", values["steps"]}, {"batchsize", held_out.size}}},
       {"optimizer",

@@ -21,7 +21,7 @@ std::string UnfusedDnnText() {
 TEST(Activation, FusedAndUnfusedLayersGiveTheSameBits) {
   ModelBench fused(DnnText(), {}, 12), alone(UnfusedDnnText(), {}, 12);
   for (uint64_t step = 1; step <= 4; ++step) {
-    const HostBatch batch = fused.batch(16, static_cast<uint32_t>(step));
+    const data::HostBatch batch = fused.batch(16, static_cast<uint32_t>(step));
     EXPECT_EQ(fused.Train(batch, step).loss, alone.Train(batch, step).loss);
   }
   EXPECT_EQ(fused.Dense(0), alone.Dense(0));
@@ -38,7 +38,7 @@ std::string DropoutText(const std::string& rate) {
 
 TEST(Dropout, DrawsAgainInEachStepAndNotInPrediction) {
   ModelBench bench(DropoutText("0.5"), {"optimizer.sgd_hparam.learning_rate=0"}, 12);
-  const HostBatch batch = bench.batch(16, 1);
+  const data::HostBatch batch = bench.batch(16, 1);
   const double first = bench.Train(batch, 1).loss;
   EXPECT_NE(bench.Train(batch, 2).loss, first);
   EXPECT_EQ(bench.Train(batch, 1).loss, first);
@@ -49,7 +49,7 @@ TEST(Dropout, DrawsAgainInEachStepAndNotInPrediction) {
 
 TEST(Dropout, IsTheIdentityAtRateZero) {
   ModelBench bench(DropoutText("0"), {}, 12);
-  const HostBatch batch = bench.batch(16, 1);
+  const data::HostBatch batch = bench.batch(16, 1);
   EXPECT_NEAR(bench.Train(batch, 1).loss,
               ModelBench(DropoutText("0"), {}, 12).Reference().Loss(batch, 0), 1e-6);
 }

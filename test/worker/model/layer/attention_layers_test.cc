@@ -36,7 +36,7 @@ TEST(SequenceMask, LengthsAreOneColumn) {
 // Gradients of all rows, against the derivative of the loss in double.
 void ExpectRowGradients(const std::string& text, size_t samples, size_t most_keys) {
   ModelBench bench(text, {}, 12);
-  const HostBatch batch =
+  const data::HostBatch batch =
       MakeHostBatch(bench.config.data, samples, most_keys == 0 ? 0 : 12, most_keys, 8);
   ReferenceModel reference = bench.Reference();
   const double loss = reference.Loss(batch, 1);
@@ -70,7 +70,7 @@ TEST(Hstu, GradientsOfEmptySequences) {
 // A mask of zeros alone: what a normalization makes of zeros, which no other layer moves.
 TEST(Hstu, ASequenceOfWhichAllIsMaskedIsBeta) {
   ModelBench bench(HstuText(), {}, 12);
-  HostBatch batch = bench.batch(4, 1);
+  data::HostBatch batch = bench.batch(4, 1);
   for (float& x : batch.dense) x = 0;  // lengths are the bias of a layer, which is 0
   const std::vector<double> expected = bench.Reference().Predict(batch);
   const std::vector<float> predictions = bench.Predict(batch);
@@ -100,7 +100,7 @@ TEST(Hstu, ShapesMustFit) {
 TEST(MultiHeadAttention, PredictsMoreSamplesThanItTrainsOn) {
   ModelBench bench(BstText(), {"solver.batchsize=3", "solver.batchsize_eval=50"}, 12);
   bench.Train(bench.batch(3, 1), 1);
-  const HostBatch batch = bench.batch(50, 2);
+  const data::HostBatch batch = bench.batch(50, 2);
   const std::vector<double> expected = bench.Reference().Predict(batch);
   const std::vector<float> predictions = bench.Predict(batch);
   ASSERT_EQ(predictions.size(), expected.size());

@@ -16,7 +16,7 @@ TEST(BatchNormLayer, RunningStatisticsFollowTheBatch) {
   ModelBench bench(NormalizedDense(), {}, 0);
   ASSERT_EQ(bench.model->schema().dense_tables_size(), 2);
   EXPECT_EQ(bench.Dense(1), (std::vector<float>{0, 0, 0, 1, 1, 1}));
-  const HostBatch batch = bench.batch(11, 4);
+  const data::HostBatch batch = bench.batch(11, 4);
   bench.Train(batch, 1);
   const std::vector<float> running = bench.Dense(1);
   for (size_t c = 0; c < 3; ++c) {
@@ -32,7 +32,7 @@ TEST(BatchNormLayer, PredictionUsesAndKeepsTheRunningStatistics) {
   ModelBench bench(NormalizedDense(), {}, 0);
   const std::vector<float> running = {0.5f, -0.25f, 0, 4, 0.25f, 1};
   ASSERT_TRUE(bench.model->WriteDense(1, running).ok());
-  const HostBatch batch = bench.batch(5, 1);
+  const data::HostBatch batch = bench.batch(5, 1);
   const std::vector<double> expected = bench.Reference().Predict(batch);
   const std::vector<float> predictions = bench.Predict(batch);
   for (size_t i = 0; i < 5; ++i) EXPECT_NEAR(predictions[i], expected[i], 1e-6);

@@ -22,11 +22,11 @@ struct CtrBench : ModelBench {
              absl::StrCat("cistern.day=", day)},
             4) {}
   // One sample, label 1: row 2 twice in slot 1, row 0 once in slot 0.
-  static HostBatch OneSample() {
-    HostBatch batch;
+  static data::HostBatch OneSample() {
+    data::HostBatch batch;
     batch.size = 1;
     batch.label = {1};
-    HostSparseBatch& in = batch.sparse.emplace_back();
+    data::HostSparseBatch& in = batch.sparse.emplace_back();
     in.slot_num = 2;
     in.offsets = {0, 1, 3};
     in.rows = {0, 2, 2};
@@ -53,7 +53,7 @@ TEST(CtrEmbeddingLayer, CountsShowsAndClicksAndUpdatesEmbedW) {
 
 TEST(CtrEmbeddingLayer, CreatesEmbedxAtTheThresholdAndReadsItAfterwards) {
   CtrBench bench;
-  const HostBatch batch = CtrBench::OneSample();
+  const data::HostBatch batch = CtrBench::OneSample();
   EXPECT_EQ(bench.Read(0).has_embedx, std::vector<uint8_t>(4, 0));
   bench.Train(batch, 1);
   const HostTable table = bench.Read(0);
@@ -94,7 +94,7 @@ TEST(CtrEmbeddingLayer, UpdatedRowsStoreTheCurrentDay) {
 // The layer updates a row to the same bits as the accessor updates a value.
 TEST(CtrEmbeddingLayer, UpdatesARowAsTheAccessorUpdatesAValue) {
   CtrBench bench;
-  const HostBatch batch = CtrBench::OneSample();
+  const data::HostBatch batch = CtrBench::OneSample();
   bench.Train(batch, 1);
   const HostTable table = bench.Read(0);
   const absl::Span<const Key> keys = bench.tables[0]->keys();
@@ -116,11 +116,11 @@ TEST(CtrEmbeddingLayer, UpdatesARowAsTheAccessorUpdatesAValue) {
 
 // Four samples with label 1, each with row 0 in slot 0. All weights are zero, so the derivative of
 // each loss by its logit, and by embed_w, is -1/2.
-HostBatch FourSamples() {
-  HostBatch batch;
+data::HostBatch FourSamples() {
+  data::HostBatch batch;
   batch.size = 4;
   batch.label = {1, 1, 1, 1};
-  HostSparseBatch& in = batch.sparse.emplace_back();
+  data::HostSparseBatch& in = batch.sparse.emplace_back();
   in.slot_num = 2;
   in.offsets = {0, 1, 1, 2, 2, 3, 3, 4, 4};
   in.rows = {0, 0, 0, 0};

@@ -12,15 +12,15 @@ using ::testing::HasSubstr;
 TEST(PReluDice, APredictionDoesNotDependOnTheSamplesBesideIt) {
   ModelBench bench(DiceText(), {}, 12);
   for (uint32_t step = 1; step <= 3; ++step) bench.Train(bench.batch(16, step), step);
-  const HostBatch three = bench.batch(3, 9);
+  const data::HostBatch three = bench.batch(3, 9);
   const std::vector<float> together = bench.Predict(three);
-  const HostSparseBatch& in = three.sparse[0];
+  const data::HostSparseBatch& in = three.sparse[0];
   for (size_t i = 0; i < 3; ++i) {
-    HostBatch one;
+    data::HostBatch one;
     one.size = 1;
     one.label = {three.label[i]};
     one.dense.assign(three.dense.begin() + 3 * i, three.dense.begin() + 3 * (i + 1));
-    HostSparseBatch& sparse = one.sparse.emplace_back();
+    data::HostSparseBatch& sparse = one.sparse.emplace_back();
     sparse.slot_num = in.slot_num;
     const uint32_t first = in.offsets[i * in.slot_num];
     for (size_t s = 0; s <= in.slot_num; ++s) {

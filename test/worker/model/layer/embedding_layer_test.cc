@@ -15,7 +15,7 @@ std::string WideText(const std::string& combiner) {
 
 TEST(EmbeddingLayer, LeavesRowsOutsideTheBatchUnchanged) {
   ModelBench bench(WideText("0"), {"cistern.embedding_l2=0.1"}, 40);
-  const HostBatch batch = bench.batch(3, 2);
+  const data::HostBatch batch = bench.batch(3, 2);
   const std::vector<double> before = bench.Weights(0);
   bench.Train(batch, 1);
   const std::vector<double> after = bench.Weights(0);
@@ -32,7 +32,7 @@ TEST(EmbeddingLayer, AdamFollowsItsFormula) {
   const double lr = 0.01, beta1 = 0.9, beta2 = 0.999f, epsilon = 1e-7;
   ModelBench bench(WideText("1"),
                    {R"(optimizer={"type":"Adam","adam_hparam":{"learning_rate":0.01}})"}, 5);
-  HostBatch batch = MakeHostBatch(bench.config.data, 1, 1, 0, 1);
+  data::HostBatch batch = MakeHostBatch(bench.config.data, 1, 1, 0, 1);
   batch.label = {1};
   batch.sparse[0].rows = {3};
   batch.sparse[0].offsets = {0, 1, 1, 1, 1};
@@ -66,8 +66,8 @@ TEST(EmbeddingLayer, KeysCountByTheirWeights) {
   for (const bool mean : {false, true}) {
     SCOPED_TRACE(mean);
     ModelBench bench(WideText(mean ? "1" : "0"), {"cistern.key_weights=data1"}, 7);
-    HostBatch batch = bench.batch(9, 4);
-    HostSparseBatch& sparse = batch.sparse[0];
+    data::HostBatch batch = bench.batch(9, 4);
+    data::HostSparseBatch& sparse = batch.sparse[0];
     std::mt19937 random(3);
     for (size_t k = 0; k < sparse.rows.size(); ++k) {
       sparse.weights.push_back(static_cast<float>(random() % 9) / 4 - 0.5f);
@@ -77,8 +77,8 @@ TEST(EmbeddingLayer, KeysCountByTheirWeights) {
     while (sparse.offsets[pair + 1] - sparse.offsets[pair] != 2) ++pair;
     sparse.weights[sparse.offsets[pair]] = 2;
     sparse.weights[sparse.offsets[pair] + 1] = -2;
-    sparse.shares = SharesOf(sparse.offsets, sparse.weights);
-    SegmentBuilder().Build(&batch);
+    sparse.shares = data::SharesOf(sparse.offsets, sparse.weights);
+    data::SegmentBuilder().Build(&batch);
     std::vector<double> w = bench.Weights(0);
     for (int t = 1; t <= 2; ++t) {
       std::vector<double> gradient(w.size());

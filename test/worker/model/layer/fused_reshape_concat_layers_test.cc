@@ -20,10 +20,10 @@ TEST(FusedReshapeConcat, TheLastSlotIsTheItem) {
                                                    "top": ["history", "item"]},)" +
                                  row + "," + Simple("ReduceSum", "row", "logit", R"("axis": 1)")),
         {}, 10);
-    const HostBatch batch = bench.batch(3, 4);
+    const data::HostBatch batch = bench.batch(3, 4);
     const std::vector<double> good = bench.Weights(0), kind = bench.Weights(1);
     const std::vector<float> predictions = bench.Predict(batch);
-    const HostSparseBatch& in = batch.sparse[0];
+    const data::HostSparseBatch& in = batch.sparse[0];
     for (size_t i = 0; i < batch.size; ++i) {
       double logit = 0;
       const size_t first = top == "item" ? 3 : 0, end = top == "item" ? 4 : 3;

@@ -23,7 +23,7 @@ TEST(Gru, SizesMustFit) {
 // Gradients of all weights and rows, against the derivative of the loss in double.
 void ExpectGruGradients(size_t samples, size_t most_keys) {
   ModelBench bench(GruText(), {}, 12);
-  const HostBatch batch =
+  const data::HostBatch batch =
       MakeHostBatch(bench.config.data, samples, most_keys == 0 ? 0 : 12, most_keys, 4);
   ReferenceModel reference = bench.Reference();
   bench.Train(batch, 1);
@@ -52,7 +52,7 @@ TEST(Gru, GradientsOfEmptySequences) {
 TEST(Gru, PredictsMoreSamplesThanItTrainsOn) {
   ModelBench bench(GruText(), {"solver.batchsize=3", "solver.batchsize_eval=50"}, 12);
   bench.Train(bench.batch(3, 1), 1);
-  const HostBatch batch = bench.batch(50, 2);
+  const data::HostBatch batch = bench.batch(50, 2);
   const std::vector<double> expected = bench.Reference().Predict(batch);
   const std::vector<float> predictions = bench.Predict(batch);
   ASSERT_EQ(predictions.size(), expected.size());

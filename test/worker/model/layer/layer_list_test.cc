@@ -76,7 +76,7 @@ TEST(LayerList, ATypeOfSomebodyElseTrains) {
   ModelBench own(Text(Simple("Bend", "flat", "bent", R"("softness": 0.5)")), {}, 12, WithBend());
   ModelBench elu(Text(Simple("ELU", "flat", "bent", R"("elu_param": {"alpha": 0.5})")), {}, 12);
   for (uint64_t step = 1; step <= 3; ++step) {
-    const HostBatch batch = own.batch(16, static_cast<uint32_t>(step));
+    const data::HostBatch batch = own.batch(16, static_cast<uint32_t>(step));
     EXPECT_EQ(own.Train(batch, step).loss, elu.Train(batch, step).loss);
   }
   EXPECT_EQ(own.Dense(0), elu.Dense(0));

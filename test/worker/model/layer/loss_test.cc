@@ -38,9 +38,9 @@ TEST(Loss, EveryLabelNeedsAWeight) {
 TEST(Loss, MaskedLabelsCountInTheDivisorButGiveNoGradient) {
   const std::string text = WithLossOf(R"("type": "MultiCrossEntropyLoss", "target_weight": [2])");
   ModelBench all(text, {}, 10), half(text, {}, 10);
-  HostBatch batch = all.batch(8, 1);
+  data::HostBatch batch = all.batch(8, 1);
   for (float& label : batch.label) label = 1;
-  HostBatch masked = batch;
+  data::HostBatch masked = batch;
   for (size_t i = 0; i < 8; ++i) masked.label[i] = -1;
   EXPECT_EQ(half.Train(masked, 1).loss, 0);
   EXPECT_EQ(half.DenseColumn(0), all.DenseColumn(0));

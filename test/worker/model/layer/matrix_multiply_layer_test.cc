@@ -19,7 +19,7 @@ TEST(MatrixMultiply, ShapesMustFit) {
 // tensors of three dimensions.
 TEST(MatrixMultiply, GradientsOfABatchOfOne) {
   ModelBench bench(DinText(), {}, 12);
-  const HostBatch batch = bench.batch(1, 7);
+  const data::HostBatch batch = bench.batch(1, 7);
   ReferenceModel reference = bench.Reference();
   bench.Train(batch, 1);
   double largest = 0;

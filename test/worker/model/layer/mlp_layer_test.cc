@@ -68,7 +68,7 @@ TEST(InnerProduct, WithoutABiasHasNoInitialOne) {
 // One sample, and predictions of more samples than training has.
 TEST(MultiCross, LowRankGradientsOfABatchOfOne) {
   ModelBench bench(DcnV2Text(), {"solver.batchsize=1", "solver.batchsize_eval=40"}, 12);
-  const HostBatch batch = bench.batch(1, 7), more = bench.batch(40, 2);
+  const data::HostBatch batch = bench.batch(1, 7), more = bench.batch(40, 2);
   ReferenceModel reference = bench.Reference();
   const std::vector<double> expected = bench.Reference().Predict(more);
   const std::vector<float> predictions = bench.Predict(more);

@@ -25,7 +25,7 @@ TEST(Scale, RepeatsValuesAlongAxis0AndRowsAlongAxis1) {
                           Simple("ReduceSum", "m", "logit", R"("axis": 1)")),
                      {}, 12);
     for (const size_t size : {1, 5}) {
-      const HostBatch batch = bench.batch(size, 3);
+      const data::HostBatch batch = bench.batch(size, 3);
       const std::vector<float> predictions = bench.Predict(batch);
       for (size_t i = 0; i < size; ++i) {
         const float* x = &batch.dense[3 * i];

@@ -36,14 +36,14 @@ std::string SequenceText() {
 }
 
 // Samples of the places that the model's sequences have.
-HostBatch PlacesBatch(DataConfig data, size_t size, uint32_t seed) {
+data::HostBatch PlacesBatch(DataConfig data, size_t size, uint32_t seed) {
   data.sparse[0].slot_num = data.sparse[0].places();
   return MakeHostBatch(data, size, 9, 1, seed);
 }
 
 TEST(SequenceLengths, ATrainingStepIsThatOfTheFormula) {
   ModelBench bench(SequenceText(), {}, 9);
-  const HostBatch batch = PlacesBatch(bench.config.data, 7, 3);
+  const data::HostBatch batch = PlacesBatch(bench.config.data, 7, 3);
   ReferenceModel reference = bench.Reference();
   const double loss = reference.Loss(batch, 1);
   EXPECT_NEAR(bench.Train(batch, 1).loss, loss, 1e-6 * (1 + loss));

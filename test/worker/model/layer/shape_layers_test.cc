@@ -80,7 +80,7 @@ TEST(Reshape, GathersSelectedSlots) {
                                Simple("Reshape", "emb", "picked", R"("selected": [3, 1, 1])") +
                                "," + Simple("ReduceSum", "picked", "logit", R"("axis": 1)"));
   ModelBench bench(text, {}, 10);
-  const HostBatch batch = bench.batch(6, 1);
+  const data::HostBatch batch = bench.batch(6, 1);
   const std::vector<float> predictions = bench.Predict(batch);
   const std::vector<double> table = bench.Weights(0);
   std::vector<double> gradient(table.size());  // of the loss by each weight
@@ -113,7 +113,7 @@ TEST(Reshape, GathersSelectedSlots) {
 TEST(Concat, AcceptsADenseInputOfWidthZero) {
   ModelBench bench(SmallModelText(), {"layers.data.dense.dense_dim=0"}, 5);
   ASSERT_NE(bench.model, nullptr);
-  const HostBatch batch = bench.batch(8, 1);
+  const data::HostBatch batch = bench.batch(8, 1);
   EXPECT_GT(bench.Train(batch, 1).loss, 0);
   EXPECT_EQ(bench.Predict(batch).size(), 8u);
 }

@@ -22,7 +22,7 @@ TEST(Softmax, SumsToOneOverTheLastDimension) {
 // A step on one sample, against the derivative of the loss in double.
 TEST(Softmax, GradientsOfABatchOfOne) {
   ModelBench bench(AttentionText(), {}, 12);
-  const HostBatch batch = bench.batch(1, 6);
+  const data::HostBatch batch = bench.batch(1, 6);
   ReferenceModel reference = bench.Reference();
   bench.Train(batch, 1);
   const std::vector<double> table = bench.Weights(0);

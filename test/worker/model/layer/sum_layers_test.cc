@@ -26,7 +26,7 @@ TEST(ElementwiseMultiply, GivesTheBitsOfDotProduct) {
   std::string other = AttentionText();
   other.replace(other.find("ElementwiseMultiply"), 19, "DotProduct");
   ModelBench one(AttentionText(), {}, 12), two(other, {}, 12);
-  const HostBatch batch = one.batch(16, 1);
+  const data::HostBatch batch = one.batch(16, 1);
   EXPECT_EQ(one.Train(batch, 1).loss, two.Train(batch, 1).loss);
   EXPECT_EQ(one.Dense(0), two.Dense(0));
   EXPECT_EQ(one.Weights(0), two.Weights(0));
@@ -70,7 +70,7 @@ TEST(ReduceSum, SumsOverAnyDimension) {
                                Simple("ReduceSum", "slots", "all", R"("axis": 2)") + "," +
                                Simple("Reshape", "all", "logit"));
   ModelBench bench(text, {}, 10);
-  const HostBatch batch = bench.batch(7, 2);
+  const data::HostBatch batch = bench.batch(7, 2);
   const std::vector<float> predictions = bench.Predict(batch);
   const std::vector<double> table = bench.Weights(0);
   for (size_t i = 0; i < batch.size; ++i) {
