@@ -3,13 +3,15 @@
 //
 // The sweep that sums the bias gradient also applies the backward pass of the layer's ReLU, unless
 // the next layer has a single output: its gradient is an outer product, which costs as much with
-// the ReLU as without it (Tensor::grad_behind_relu).
+// the ReLU as without it (Tensor::grad_behind_relu). If few inputs need no gradient, the same sweep
+// also sums the gradient of the weights.
 #include "cuda/op/dense/fully_connected.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "cuda/op/dense/bias_gradient.h"
+#include "cuda/op/dense/narrow_backward.h"
 #include "cuda/op/dense/packed_weights.h"
 #include "worker/model/config/config_readers.h"
 #include "worker/model/config/json_document.h"
@@ -43,8 +45,11 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
   bool can_read_wide() const override { return out_ > 1; }
   size_t ScratchFloats(size_t batch) const override {
     const size_t rows = rows_ * batch;
-    return std::max(out_ + op::BiasGradientScratchFloats(rows, out_),
-                    op::FullyConnectedScratchFloats(type(), rows, in_, out_));
+    const size_t floats = std::max(out_ + op::BiasGradientScratchFloats(rows, out_),
+                                   op::FullyConnectedScratchFloats(type(), rows, in_, out_));
+    return UndoesNarrow()
+               ? std::max(floats, op::NarrowBackwardScratchFloats(type(), rows, in_, out_))
+               : floats;
   }
 
   void Forward(const Step& step) override {
@@ -79,6 +84,12 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
   void Backward(const Step& step) override {
     Parameters& parameters = step.parameters;
     const size_t rows = rows_ * step.size;
+    const Tensor& in = *input().tensor;
+    if (UndoesNarrow()) {
+      return op::NarrowBackward(
+          in.value(), output().value(), output().grad(), parameters.grad(weight_),
+          HasBias() ? parameters.grad(bias_) : nullptr, rows, in_, out_, step.scratch, step.stream);
+    }
     const bool undoes_relu = relu_ && !output().grad_behind_relu;
     if (HasBias() || undoes_relu) {  // without a bias its gradient goes nowhere
       op::BiasGradient(undoes_relu ? output().value() : op::Values(nullptr), output().grad(),
@@ -86,7 +97,6 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
                                  : step.scratch + op::BiasGradientScratchFloats(rows, out_),
                        rows, out_, step.scratch, step.stream);
     }
-    const Tensor& in = *input().tensor;
     const op::ConstValues weight = parameters.rounded(weight_);
     if (in.grad_behind_relu) {
       op::DotBackwardBehindRelu(in.value(), weight, output().grad(), in.grad(),
@@ -102,6 +112,11 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
  private:
   ElementType type() const { return output().storage->type; }
 
+  // Whether op::NarrowBackward is the whole backward pass.
+  bool UndoesNarrow() const {
+    return relu_ && !output().grad_behind_relu && !input().wants_grad && !input().tensor->is_wide &&
+           in_ <= op::kNarrowInputs && out_ > 1;
+  }
   bool HasBias() const { return bias_.count > 0; }
   op::ConstValues BiasOf(const Step& step) const {
     return HasBias() ? step.parameters.rounded(bias_) : op::ConstValues(nullptr);
