@@ -310,8 +310,9 @@ void DenseOps(Figures& figures) {
                       DotInteractionBackward(F(x), F(slots), F(wide), Write::kOverwrite, F(y),
                                              Write::kOverwrite, F(dslots), b, kSlots, dim, stream);
                     });
-    figures.Measure(absl::StrFormat("FmOrder2, 26 slots, D=%d", dim), 4 * vectors, 3 * vectors,
-                    [&](size_t) { FmOrder2(F(slots), F(y), b, kSlots, dim, stream); });
+    figures.Measure(
+        absl::StrFormat("FmOrder2, 26 slots, D=%d", dim), 4 * vectors, 3 * vectors,
+        [&](size_t) { FmOrder2(F(slots), kSlots * dim, F(y), b, kSlots, dim, stream); });
   }
 }
 

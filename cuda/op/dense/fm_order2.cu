@@ -11,12 +11,12 @@ namespace {
 // A thread computes y(i, e) for a pack of kCount neighbouring e.
 template <unsigned kCount, typename T>
 __global__ void __launch_bounds__(kBlockThreads)
-    FmForwardKernel(const T* x, T* y, size_t b, size_t slots, size_t dim) {
+    FmForwardKernel(const T* x, size_t stride, T* y, size_t b, size_t slots, size_t dim) {
   const size_t i = size_t{blockIdx.x} * blockDim.y + threadIdx.y;
   if (i >= b) return;
   const size_t step = size_t{gridDim.y} * blockDim.x * kCount;
   for (size_t e = (size_t{blockIdx.y} * blockDim.x + threadIdx.x) * kCount; e < dim; e += step) {
-    const T* in = x + i * slots * dim + e;
+    const T* in = x + i * stride + e;
     float sum[kCount] = {}, squares[kCount] = {};
 #pragma unroll 8
     for (size_t s = 0; s < slots; ++s) {
@@ -38,14 +38,14 @@ __global__ void __launch_bounds__(kBlockThreads)
 // A thread computes dx(i, s, e) for all s and a pack of kCount neighbouring e.
 template <unsigned kCount, typename T>
 __global__ void __launch_bounds__(kBlockThreads, 3)
-    FmBackwardKernel(const T* __restrict__ x, const T* dy, bool accumulate, T* __restrict__ dx,
-                     size_t b, size_t slots, size_t dim) {
+    FmBackwardKernel(const T* __restrict__ x, size_t stride, const T* dy, bool accumulate,
+                     T* __restrict__ dx, size_t b, size_t slots, size_t dim) {
   const size_t i = size_t{blockIdx.x} * blockDim.y + threadIdx.y;
   if (i >= b) return;
   const size_t step = size_t{gridDim.y} * blockDim.x * kCount;
   for (size_t e = (size_t{blockIdx.y} * blockDim.x + threadIdx.x) * kCount; e < dim; e += step) {
-    const T* in = x + i * slots * dim + e;
-    T* out = dx + i * slots * dim + e;
+    const T* in = x + i * stride + e;
+    T* out = dx + i * stride + e;
     float sum[kCount] = {};
 #pragma unroll 8
     for (size_t s = 0; s < slots; ++s) {
@@ -77,27 +77,29 @@ dim3 GridOf(dim3 block, size_t b, size_t packs) {
 
 }  // namespace
 
-void FmOrder2(ConstValues x, Values y, size_t b, size_t slots, size_t dim, Stream& stream) {
+void FmOrder2(ConstValues x, size_t x_stride, Values y, size_t b, size_t slots, size_t dim,
+              Stream& stream) {
   ForType(x.type, [&]<typename T>() {
     constexpr unsigned kCount = 16 / sizeof(T);
-    const bool wide = dim % kCount == 0 && HoldsPacks(x.data, 16) && HoldsPacks(y.data, 16);
+    const bool wide = dim % kCount == 0 && x_stride % kCount == 0 && HoldsPacks(x.data, 16) &&
+                      HoldsPacks(y.data, 16);
     const size_t packs = wide ? dim / kCount : dim;
     const dim3 block = RowBlock(packs);
     Launch("FmOrder2", wide ? FmForwardKernel<kCount, T> : FmForwardKernel<1, T>,
-           GridOf(block, b, packs), block, 0, stream, As<T>(x), As<T>(y), b, slots, dim);
+           GridOf(block, b, packs), block, 0, stream, As<T>(x), x_stride, As<T>(y), b, slots, dim);
   });
 }
 
-void FmOrder2Backward(ConstValues x, ConstValues dy, Write write, Values dx, size_t b, size_t slots,
-                      size_t dim, Stream& stream) {
+void FmOrder2Backward(ConstValues x, size_t x_stride, ConstValues dy, Write write, Values dx,
+                      size_t b, size_t slots, size_t dim, Stream& stream) {
   ForType(x.type, [&]<typename T>() {
     constexpr unsigned kCount = 16 / sizeof(T);
-    const bool wide = dim % kCount == 0 && HoldsPacks(x.data, 16) && HoldsPacks(dy.data, 16) &&
-                      HoldsPacks(dx.data, 16);
+    const bool wide = dim % kCount == 0 && x_stride % kCount == 0 && HoldsPacks(x.data, 16) &&
+                      HoldsPacks(dy.data, 16) && HoldsPacks(dx.data, 16);
     const size_t packs = wide ? dim / kCount : dim;
     const dim3 block = RowBlock(packs);
     Launch("FmOrder2Backward", wide ? FmBackwardKernel<kCount, T> : FmBackwardKernel<1, T>,
-           GridOf(block, b, packs), block, 0, stream, As<T>(x), As<T>(dy),
+           GridOf(block, b, packs), block, 0, stream, As<T>(x), x_stride, As<T>(dy),
            write == Write::kAccumulate, As<T>(dx), b, slots, dim);
   });
 }

@@ -8,13 +8,14 @@ namespace cistern::op {
 
 // y(i, e) = ((sum over s of x(i, s, e))^2 - sum over s of x(i, s, e)^2) / 2.
 //
-// x: [b, slots * dim]. y: [b, dim], overwritten.
-void FmOrder2(ConstValues x, Values y, size_t b, size_t slots, size_t dim, Stream& stream);
+// x: [b, slots * dim]; row i begins at x + i * x_stride. y: [b, dim], overwritten.
+void FmOrder2(ConstValues x, size_t x_stride, Values y, size_t b, size_t slots, size_t dim,
+              Stream& stream);
 
 // dx(i, s, e) = dy(i, e) * (sum over t of x(i, t, e) - x(i, s, e)).
 //
-// dy: [b, dim]. dx: [b, slots * dim].
-void FmOrder2Backward(ConstValues x, ConstValues dy, Write write, Values dx, size_t b, size_t slots,
-                      size_t dim, Stream& stream);
+// dy: [b, dim]. dx: [b, slots * dim], with the stride of x.
+void FmOrder2Backward(ConstValues x, size_t x_stride, ConstValues dy, Write write, Values dx,
+                      size_t b, size_t slots, size_t dim, Stream& stream);
 
 }  // namespace cistern::op

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kFmChunk = 64;  // embedding dimensions whose sums stay in cache
 
 template <typename T>
-void FmOrder2ForwardOf(const T* x, T* y, size_t b, size_t slots, size_t dim) {
+void FmOrder2ForwardOf(const T* x, size_t stride, T* y, size_t b, size_t slots, size_t dim) {
   ForPieces(b, RowGrain(slots * dim), b * slots * dim, [=](size_t begin, size_t end) {
     float sum[kFmChunk], squares[kFmChunk];
     for (size_t i = begin; i < end; ++i) {
@@ -24,7 +24,7 @@ void FmOrder2ForwardOf(const T* x, T* y, size_t b, size_t slots, size_t dim) {
         std::fill_n(sum, width, 0.0f);
         std::fill_n(squares, width, 0.0f);
         for (size_t s = 0; s < slots; ++s) {
-          const T* v = x + (i * slots + s) * dim + first;
+          const T* v = x + i * stride + s * dim + first;
 #pragma omp simd
           for (size_t e = 0; e < width; ++e) {
             sum[e] += v[e];
@@ -40,8 +40,8 @@ void FmOrder2ForwardOf(const T* x, T* y, size_t b, size_t slots, size_t dim) {
 }
 
 template <typename T>
-void FmOrder2BackwardOf(const T* x, const T* dy, Write write, T* dx, size_t b, size_t slots,
-                        size_t dim) {
+void FmOrder2BackwardOf(const T* x, size_t stride, const T* dy, Write write, T* dx, size_t b,
+                        size_t slots, size_t dim) {
   ForPieces(b, RowGrain(slots * dim), 2 * b * slots * dim, [=](size_t begin, size_t end) {
     float sum[kFmChunk];
     for (size_t i = begin; i < end; ++i) {
@@ -49,14 +49,14 @@ void FmOrder2BackwardOf(const T* x, const T* dy, Write write, T* dx, size_t b, s
         const size_t width = std::min(kFmChunk, dim - first);
         std::fill_n(sum, width, 0.0f);
         for (size_t s = 0; s < slots; ++s) {
-          const T* v = x + (i * slots + s) * dim + first;
+          const T* v = x + i * stride + s * dim + first;
 #pragma omp simd
           for (size_t e = 0; e < width; ++e) sum[e] += v[e];
         }
         const T* g = dy + i * dim + first;
         for (size_t s = 0; s < slots; ++s) {
-          const T* v = x + (i * slots + s) * dim + first;
-          T* out = dx + (i * slots + s) * dim + first;
+          const T* v = x + i * stride + s * dim + first;
+          T* out = dx + i * stride + s * dim + first;
           if (write == Write::kAccumulate) {
 #pragma omp simd
             for (size_t e = 0; e < width; ++e) out[e] += g[e] * (sum[e] - v[e]);
@@ -72,16 +72,18 @@ void FmOrder2BackwardOf(const T* x, const T* dy, Write write, T* dx, size_t b, s
 
 }  // namespace
 
-void FmOrder2(ConstValues x, Values y, size_t b, size_t slots, size_t dim, Stream& stream) {
-  CISTERN_RUN_ON_GPU(FmOrder2, x, y, b, slots, dim);
-  ForType(x.type, [&]<typename T>() { FmOrder2ForwardOf(As<T>(x), As<T>(y), b, slots, dim); });
+void FmOrder2(ConstValues x, size_t x_stride, Values y, size_t b, size_t slots, size_t dim,
+              Stream& stream) {
+  CISTERN_RUN_ON_GPU(FmOrder2, x, x_stride, y, b, slots, dim);
+  ForType(x.type,
+          [&]<typename T>() { FmOrder2ForwardOf(As<T>(x), x_stride, As<T>(y), b, slots, dim); });
 }
 
-void FmOrder2Backward(ConstValues x, ConstValues dy, Write write, Values dx, size_t b, size_t slots,
-                      size_t dim, Stream& stream) {
-  CISTERN_RUN_ON_GPU(FmOrder2Backward, x, dy, write, dx, b, slots, dim);
+void FmOrder2Backward(ConstValues x, size_t x_stride, ConstValues dy, Write write, Values dx,
+                      size_t b, size_t slots, size_t dim, Stream& stream) {
+  CISTERN_RUN_ON_GPU(FmOrder2Backward, x, x_stride, dy, write, dx, b, slots, dim);
   ForType(x.type, [&]<typename T>() {
-    FmOrder2BackwardOf(As<T>(x), As<T>(dy), write, As<T>(dx), b, slots, dim);
+    FmOrder2BackwardOf(As<T>(x), x_stride, As<T>(dy), write, As<T>(dx), b, slots, dim);
   });
 }
 

@@ -89,6 +89,23 @@ inline std::string DeepFmText() {
                "top": "logit"})");
 }
 
+// Factors that a tower reads behind a Concat, and a factorization machine by themselves. In the
+// backward pass the tower comes first, or with `fm_last` the machine.
+inline std::string FmBesideConcatText(bool fm_last = false) {
+  const std::string fm = Simple("FmOrder2", "flat", "fm", R"("out_dim": 4)") + "," +
+                         Simple("ReduceSum", "fm", "fm_sum", R"("axis": 1)");
+  const std::string tower = FullyConnected("all", "fc1", 8) + "," + Simple("ReLU", "fc1", "relu1") +
+                            "," + FullyConnected("relu1", "deep", 1);
+  return WithSgd(
+      OneSparse(),
+      Embedding("emb", "data1", 4, "0") + "," +
+          Simple("Reshape", "emb", "flat", R"("leading_dim": 16)") + "," +
+          FullyConnected("dense", "low", 4) +
+          R"(,{"type": "Concat", "name": "all", "bottom": ["low", "flat"], "top": "all"},)" +
+          (fm_last ? tower + "," + fm : fm + "," + tower) +
+          R"(,{"type": "Add", "name": "logit", "bottom": ["deep", "fm_sum"], "top": "logit"})");
+}
+
 // Wide and deep over one sparse input, with tensors that have several readers, overlapping slices,
 // an unfused dropout, and a dead layer.
 inline std::string TangledText() {
@@ -375,6 +392,8 @@ struct ModelCase {
 inline std::vector<ModelCase> Architectures() {
   return {{"Dnn", DnnText(), {}},
           {"DeepFm", DeepFmText(), {}},
+          {"FmBesideConcat", FmBesideConcatText(), {}},
+          {"FmLast", FmBesideConcatText(/*fm_last=*/true), {}},
           {"Tangled", TangledText(), {}},
           {"Dlrm", DlrmText(), {}},
           {"Dcn", DcnText(), {}},

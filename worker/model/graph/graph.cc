@@ -68,6 +68,7 @@ absl::Status Graph::Build(Parameters* parameters) {
   CISTERN_RETURN_IF_ERROR(AddLayers(parameters));
   DropDeadLayers();
   AssignGradients();
+  PlaceInConcats(DeviceKind::kCpu);  // Allocate does it again for a GPU
   PlanOverlap();
   return absl::OkStatus();
 }

@@ -83,6 +83,10 @@ class Graph {
   void MarkDeadLayers(const std::set<const Storage*>& needed);
   void AssignGradients();
   void WidenMatrices();
+  void PlaceInConcats(DeviceKind device);
+  bool FitsInConcat(const Storage& part, const Layer& concat, size_t first,
+                    DeviceKind device) const;
+  bool CanShareConcat(const Storage& part, const Layer& concat) const;
   // The memory plan, and the buffer of each storage.
   struct Placement {
     MemoryPlan plan;

@@ -38,16 +38,90 @@ void Graph::WidenMatrices() {
   }
 }
 
+// Lets embeddings write the columns of a Concat's output that would be copies of theirs, and read
+// their gradient there.
+void Graph::PlaceInConcats(DeviceKind device) {
+  for (Layer* concat : live_) {
+    if (!concat->joins_columns()) continue;
+    Storage* const whole = concat->outputs()[0]->storage;
+    size_t first = 0;
+    for (const Input& in : concat->inputs()) {
+      Storage& part = *in.tensor->storage;
+      if (FitsInConcat(part, *concat, first, device)) {
+        part.whole = whole;
+        part.first = first;
+      } else if (part.whole == whole) {
+        part.whole = nullptr;
+        part.first = 0;
+      }
+      first += part.size;
+    }
+  }
+  for (Layer* layer : backward_) {  // the readers of the whole have written the gradient before
+    for (Input& in : layer->inputs()) {
+      const Storage& part = *in.tensor->storage;
+      if (part.whole != nullptr && part.readers > 1) in.write = op::Write::kAccumulate;
+    }
+  }
+}
+
+// Whether `part` can be the columns of concat's output from `first` on. On the CPU only if nothing
+// else reads it: other readers would add to its gradient in another order. A GPU's kernels require
+// rows that begin at multiples of 16 bytes.
+bool Graph::FitsInConcat(const Storage& part, const Layer& concat, size_t first,
+                         DeviceKind device) const {
+  const auto writes = [&part](const EmbeddingLayer* layer) {
+    return layer->output_storage() == &part && layer->can_write_strided();
+  };
+  const Storage& whole = *concat.outputs()[0]->storage;
+  if (std::none_of(live_embeddings_.begin(), live_embeddings_.end(), writes)) return false;
+  if (&part == logit_->storage || &whole == logit_->storage) return false;
+  if (device == DeviceKind::kCpu) return part.readers == 1;
+  const auto is_even = [&](size_t columns) { return columns * BytesOf(part.type) % 16 == 0; };
+  if (!is_even(whole.size) || !is_even(first)) return false;
+  return part.readers == 1 || CanShareConcat(part, concat);
+}
+
+// Whether the other readers of `part` can read it within the output of `concat`, find its values
+// there in the backward pass, and can add to its gradient there, which a reader of the output must
+// have written before.
+bool Graph::CanShareConcat(const Storage& part, const Layer& concat) const {
+  const Storage& whole = *concat.outputs()[0]->storage;
+  int joined = 0;
+  for (Layer* layer : live_) {
+    for (const Input& in : layer->inputs()) {
+      const Storage* const read = in.tensor->storage;
+      if (read == &whole && layer->can_replace_input()) return false;
+      if (read != &part) continue;
+      if (layer == &concat ? ++joined > 1 : !layer->can_read_strided()) return false;
+    }
+  }
+  bool written = false;
+  for (Layer* layer : backward_) {
+    for (const Input& in : layer->inputs()) {
+      written |= in.wants_grad && in.tensor->storage == &whole;
+      if (!written && in.tensor->storage == &part) return false;
+    }
+  }
+  return true;
+}
+
 absl::Status Graph::Allocate(DeviceContext& device) {
-  if (device.kind() != DeviceKind::kCpu) WidenMatrices();
+  if (device.kind() != DeviceKind::kCpu) {
+    WidenMatrices();
+    PlaceInConcats(device.kind());
+  }
   const Placement values = PlaceValues(), gradients = PlaceGradients();
+  const auto place_of = [](const Storage& storage, float* buffer) {
+    return reinterpret_cast<char*>(buffer) + storage.first * BytesOf(storage.type);
+  };
   CISTERN_RETURN_IF_ERROR(values_.Grow(values.plan.floats, device, "values"));
   for (const auto& [storage, buffer] : values.buffers) {
-    storage->value = values_.data() + values.plan.offsets[buffer];
+    storage->value = place_of(*storage, values_.data() + values.plan.offsets[buffer]);
   }
   CISTERN_RETURN_IF_ERROR(gradients_.Grow(gradients.plan.floats, device, "gradients"));
   for (const auto& [storage, buffer] : gradients.buffers) {
-    storage->grad = gradients_.data() + gradients.plan.offsets[buffer];
+    storage->grad = place_of(*storage, gradients_.data() + gradients.plan.offsets[buffer]);
   }
   for (Layer* layer : live_) {
     CISTERN_RETURN_IF_ERROR(layer->Allocate(config_.solver.batchsize, device));
@@ -67,7 +141,8 @@ size_t Graph::ScratchFloats() const {
 }
 
 // Values live from the forward to the backward pass, therefore each storage has its own buffer. The
-// exception is a layer that overwrites its input because the input is not read again.
+// exceptions are a layer that overwrites its input because the input is not read again, and parts
+// of a Concat's output.
 Graph::Placement Graph::PlaceValues() const {
   std::map<const Storage*, Layer*> producer;
   for (Layer* layer : live_) {
@@ -77,6 +152,7 @@ Graph::Placement Graph::PlaceValues() const {
   std::map<Storage*, size_t> place;
   for (Layer* layer : live_) {
     for (Tensor* out : layer->outputs()) {
+      if (out->storage->whole != nullptr) continue;
       Storage* in = layer->inputs().empty() ? nullptr : layer->inputs()[0].tensor->storage;
       const bool replaces = layer->can_replace_input() && !in->external && in->readers == 1 &&
                             in != logit_->storage && !producer[in]->reads_outputs();
@@ -87,6 +163,10 @@ Graph::Placement Graph::PlaceValues() const {
       place[out->storage] = buffers.size();
       buffers.push_back({FloatsOf(*out->storage, planned_batch_), 0, 0});
     }
+  }
+  for (const EmbeddingLayer* embedding : live_embeddings_) {
+    Storage* const out = embedding->outputs()[0]->storage;
+    if (out->whole != nullptr) place[out] = place[out->whole];
   }
   if (converts_dense()) {
     place[dense_->storage] = buffers.size();
@@ -114,7 +194,9 @@ Graph::Placement Graph::PlaceGradients() const {
     for (const Input& in : layer.inputs()) {
       Storage* storage = in.tensor->storage;
       if (!in.wants_grad || place.count(storage) > 0) continue;
-      if (layer.can_replace_grad() && storage->readers == 1) {
+      if (storage->whole != nullptr) {
+        place[storage] = place[storage->whole];
+      } else if (layer.can_replace_grad() && storage->readers == 1) {
         place[storage] = place[layer.outputs()[0]->storage];
       } else {
         add(storage, now);

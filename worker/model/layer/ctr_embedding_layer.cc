@@ -24,7 +24,7 @@ absl::Status CtrEmbeddingLayer::Reserve(const DeviceBatch& batch, DeviceContext&
 // is a matrix [b * slots, vec_size] with one row per (sample, slot).
 void CtrEmbeddingLayer::PoolRows(const PassTable& rows, const DeviceSparseBatch& in, size_t first,
                                  size_t size, size_t slots, op::Pool pool, op::Values out,
-                                 Stream& stream) const {
+                                 size_t /*out_stride*/, Stream& stream) const {
   const uint32_t* offsets = in.offsets + first * slots;
   const size_t width = config().vec_size, outputs = size * slots;
   Pool(rows.values() + CtrCells::kEmbedW, rows.stride(), in, offsets, pool, out, width, outputs, 1,

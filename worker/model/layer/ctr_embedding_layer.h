@@ -17,11 +17,13 @@ class CtrEmbeddingLayer : public EmbeddingLayer {
   absl::Status Allocate(size_t batch, DeviceContext& device) override;
   absl::Status Reserve(const DeviceBatch& batch, DeviceContext& device) override;
   void AddL2(float l2, double* square_sum, const Step& step) override;
+  bool can_write_strided() const override { return false; }  // it pools the columns of a row apart
 
  protected:
   void MoveRows(double rate, const Step& step) override;
   void PoolRows(const PassTable& rows, const DeviceSparseBatch& in, size_t first, size_t size,
-                size_t slots, op::Pool pool, op::Values out, Stream& stream) const override;
+                size_t slots, op::Pool pool, op::Values out, size_t out_stride,
+                Stream& stream) const override;
   void GradientsMade(const Step& step) override;
   bool changes_gradients() const override { return true; }
 

@@ -129,7 +129,7 @@ void EmbeddingLayer::Exchange(const float* from, absl::Span<const uint32_t> send
 void EmbeddingLayer::TakeRows(const Step& step) {
   const DeviceExchange& rows = exchanged(step);
   PoolRows(table(step), rows.served, 0, TotalOf(rows.given), 1, op::Pool::kSum, given_.data(),
-           step.stream);
+           config_.vec_size, step.stream);
   Exchange(given_.data(), rows.given, taken_.data(), rows.taken, step);
 }
 
@@ -139,15 +139,16 @@ void EmbeddingLayer::ReturnGradients(const Step& step) {
 }
 
 void EmbeddingLayer::SumGradients(const Step& step) {
-  PoolBackward(given_.data(), exchanged(step).served, op::Pool::kSum, 1, gradients_.data(),
-               /*final=*/true, step.stream);
+  PoolBackward(given_.data(), config_.vec_size, exchanged(step).served, op::Pool::kSum, 1,
+               gradients_.data(), /*final=*/true, step.stream);
   GradientsMade(step);
 }
 
-void EmbeddingLayer::PoolBackward(op::ConstValues dout, const DeviceSparseBatch& in, op::Pool pool,
-                                  size_t slots, float* made, bool final, Stream& stream) {
+void EmbeddingLayer::PoolBackward(op::ConstValues dout, size_t dout_stride,
+                                  const DeviceSparseBatch& in, op::Pool pool, size_t slots,
+                                  float* made, bool final, Stream& stream) {
   squares_summed_ = final && square_sum_ != nullptr && !changes_gradients();
-  op::EmbeddingPoolBackward(dout, slots * config_.vec_size, in.offsets, pool, in.segment_offsets,
+  op::EmbeddingPoolBackward(dout, dout_stride, in.offsets, pool, in.segment_offsets,
                             in.segment_outputs, in.occurrences, made,
                             squares_summed_ ? square_sum_ : nullptr, in.distinct, slots,
                             config_.vec_size, scratch_.data(), stream);
@@ -166,19 +167,19 @@ void EmbeddingLayer::Pool(const float* weights, size_t stride, const DeviceSpars
 
 void EmbeddingLayer::PoolRows(const PassTable& rows, const DeviceSparseBatch& in, size_t first,
                               size_t size, size_t slots, op::Pool pool, op::Values out,
-                              Stream& stream) const {
+                              size_t out_stride, Stream& stream) const {
   Pool(rows.values() + rows.layout().weight_index(), rows.stride(), in, in.offsets + first * slots,
-       pool, out, slots * config_.vec_size, size, slots, config_.vec_size, stream);
+       pool, out, out_stride, size, slots, config_.vec_size, stream);
 }
 
 void EmbeddingLayer::Forward(const Step& step) {
   const DeviceSparseBatch& in = sparse(step);
   if (step.peers == nullptr) {
     return PoolRows(table(step), in, step.first, step.size, slots_, pool(), output().value(),
-                    step.stream);
+                    output_storage()->stride(), step.stream);
   }
   Pool(taken_.data(), config_.vec_size, in, in.offsets + step.first * slots_, pool(),
-       output().value(), slots_ * config_.vec_size, step.size, slots_, config_.vec_size,
+       output().value(), output_storage()->stride(), step.size, slots_, config_.vec_size,
        step.stream);
 }
 
@@ -186,11 +187,11 @@ void EmbeddingLayer::Backward(const Step& step) {
   const DeviceSparseBatch& in = sparse(step);
   float* const made = step.peers == nullptr ? gradients_.data() : taken_.data();
   if (in.weights == nullptr) {
-    PoolBackward(output().grad(), in, pool(), slots_, made, /*final=*/step.peers == nullptr,
-                 step.stream);
+    PoolBackward(output().grad(), output_storage()->stride(), in, pool(), slots_, made,
+                 /*final=*/step.peers == nullptr, step.stream);
   } else {
     squares_summed_ = false;
-    op::WeightedPoolBackward(output().grad(), slots_ * config_.vec_size, FactorsOf(in, pool()),
+    op::WeightedPoolBackward(output().grad(), output_storage()->stride(), FactorsOf(in, pool()),
                              in.segment_offsets, in.segment_outputs, in.segment_places, made,
                              in.distinct, slots_, config_.vec_size, step.stream);
   }

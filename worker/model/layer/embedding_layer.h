@@ -51,6 +51,7 @@ class EmbeddingLayer : public Layer {
   void Forward(const Step& step) override;
   void Backward(const Step& step) override;
   bool has_parameters() const override { return true; }
+  bool can_write_strided() const override { return true; }
 
   // Adds l2 * w to the gradients. *square_sum = the sum of w^2 over the distinct rows of the batch.
   virtual void AddL2(float l2, double* square_sum, const Step& step);
@@ -72,8 +73,9 @@ class EmbeddingLayer : public Layer {
   // Updates the rows. rate: the learning rate.
   virtual void MoveRows(double rate, const Step& step);
   // Pools rows of the table for samples first .. first + size of `in`, each with `slots` slots.
+  // out_stride: from a sample to the next; slots * vec_size unless can_write_strided().
   virtual void PoolRows(const PassTable& rows, const DeviceSparseBatch& in, size_t first,
-                        size_t size, size_t slots, op::Pool pool, op::Values out,
+                        size_t size, size_t slots, op::Pool pool, op::Values out, size_t out_stride,
                         Stream& stream) const;
   // op::EmbeddingPool of `in`; op::WeightedPool if its keys have weights. offsets: in in.offsets.
   static void Pool(const float* weights, size_t stride, const DeviceSparseBatch& in,
@@ -112,8 +114,8 @@ class EmbeddingLayer : public Layer {
 
   const EmbeddingConfig config_;
   // Sums `dout` by segment into `made`, and the squares of the sums if they are `final`.
-  void PoolBackward(op::ConstValues dout, const DeviceSparseBatch& in, op::Pool pool, size_t slots,
-                    float* made, bool final, Stream& stream);
+  void PoolBackward(op::ConstValues dout, size_t dout_stride, const DeviceSparseBatch& in,
+                    op::Pool pool, size_t slots, float* made, bool final, Stream& stream);
 
   const size_t index_, slots_;
   StepSizes step_sizes_;

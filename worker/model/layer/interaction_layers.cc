@@ -52,17 +52,21 @@ class FmOrder2Layer : public Layer {
         dim_(out->shape.columns()),
         slots_(in->shape.columns() / out->shape.columns()) {}
 
+  bool can_read_strided() const override { return output().shape.rows == 1; }
+
   void Forward(const Step& step) override {
-    op::FmOrder2(input().value(), output().value(), RowsOf(output(), step), slots_, dim_,
+    op::FmOrder2(input().value(), stride(), output().value(), RowsOf(output(), step), slots_, dim_,
                  step.stream);
   }
 
   void Backward(const Step& step) override {
-    op::FmOrder2Backward(input().value(), output().grad(), input().write, input().grad(),
+    op::FmOrder2Backward(input().value(), stride(), output().grad(), input().write, input().grad(),
                          RowsOf(output(), step), slots_, dim_, step.stream);
   }
 
  private:
+  size_t stride() const { return input().tensor->storage->stride() / output().shape.rows; }
+
   const size_t dim_, slots_;
 };
 

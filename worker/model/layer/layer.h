@@ -109,6 +109,12 @@ class Layer {
   virtual bool can_write_wide() const { return false; }
   // The input can have wide rows.
   virtual bool can_read_wide() const { return false; }
+  // The output, or any input, can be a part of a Concat's output: samples that are
+  // Storage::stride() elements apart.
+  virtual bool can_write_strided() const { return false; }
+  virtual bool can_read_strided() const { return false; }
+  // Whether the output consists of the inputs side by side, so that each can be a part of it.
+  virtual bool joins_columns() const { return false; }
   // The input gradient can be stored in the memory of the output gradient.
   virtual bool can_replace_grad() const { return false; }
 

@@ -77,13 +77,16 @@ class ConcatLayer : public Layer {
       : Layer(std::move(ins), {out}), rows_(rows), columns_(out->shape.size() / rows) {}
 
   bool can_write_wide() const override { return rows_ == output().shape.rows; }
+  bool joins_columns() const override { return rows_ == 1; }
 
   void Forward(const Step& step) override {
     size_t first = 0;
     for (const Input& in : inputs()) {
       const size_t width = WidthOf(in);
-      op::CopyColumns(in.value(), width, op::Write::kOverwrite, output().value() + first, stride(),
-                      rows_ * step.size, width, step.stream);
+      if (!IsPart(in)) {
+        op::CopyColumns(in.value(), width, op::Write::kOverwrite, output().value() + first,
+                        stride(), rows_ * step.size, width, step.stream);
+      }
       first += width;
     }
   }
@@ -92,7 +95,7 @@ class ConcatLayer : public Layer {
     size_t first = 0;
     for (const Input& in : inputs()) {
       const size_t width = WidthOf(in);
-      if (in.grad() != nullptr) {
+      if (in.grad() != nullptr && !IsPart(in)) {
         op::CopyColumns(output().grad() + first, stride(), in.write, in.grad(), width,
                         rows_ * step.size, width, step.stream);
       }
@@ -101,6 +104,8 @@ class ConcatLayer : public Layer {
   }
 
  private:
+  // Whether the layer before has written the input where it belongs, and reads its gradient there.
+  bool IsPart(const Input& in) const { return in.tensor->storage->whole == output().storage; }
   size_t stride() const {
     return output().is_wide ? op::WideColumns(output().storage->type, columns_) : columns_;
   }

@@ -33,6 +33,13 @@ struct Storage {
   int readers = 0;              // number of inputs of live layers that use it
   void* value = nullptr;        // [batch, size]
   void* grad = nullptr;         // [batch, size]; null if no layer needs it
+  // Not null: values and gradients are columns first .. first + size of `whole`, the output of a
+  // Concat, and are written there directly (Graph::PlaceInConcats).
+  Storage* whole = nullptr;
+  size_t first = 0;
+
+  // Elements from the values of a sample to those of the next one.
+  size_t stride() const { return whole == nullptr ? size : whole->size; }
 };
 
 // A name and shape for a storage.

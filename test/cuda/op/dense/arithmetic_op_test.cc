@@ -181,15 +181,41 @@ TEST_P(ArithmeticOpTest, FmOrder2IsTheSumOverPairs) {
     return y;
   };
   Floats y(b() * n(), kUnset);
-  FmOrder2(Floats(x).data(), y.data(), b(), k(), n(), stream());
+  FmOrder2(Floats(x).data(), k() * n(), y.data(), b(), k(), n(), stream());
   ExpectNear(forward(x), y, kArithmeticTolerance);
 
   for (const Write write : {Write::kOverwrite, Write::kAccumulate}) {
     Floats dx = Gradient(count(), write);
-    FmOrder2Backward(Floats(x).data(), Floats(dy).data(), write, dx.data(), b(), k(), n(),
-                     stream());
+    FmOrder2Backward(Floats(x).data(), k() * n(), Floats(dy).data(), write, dx.data(), b(), k(),
+                     n(), stream());
     ExpectGradient([&](const Doubles& v) { return Dot(dy, forward(v)); }, x, dx,
                    kArithmeticTolerance, Base(write));
+  }
+}
+
+// Strides that fit the packs of a GPU, and one that does not.
+TEST_P(ArithmeticOpTest, FmOrder2ReadsRowsOfAWiderMatrix) {
+  const size_t width = k() * n();
+  const Doubles x = Random(count()), dy = Random(b() * n());
+  Floats y(b() * n(), kUnset), wide_y = y, dx = Gradient(count(), Write::kAccumulate);
+  FmOrder2(Floats(x).data(), width, y.data(), b(), k(), n(), stream());
+  FmOrder2Backward(Floats(x).data(), width, Floats(dy).data(), Write::kAccumulate, dx.data(), b(),
+                   k(), n(), stream());
+  for (const size_t more : {3, 4, 8}) {
+    const size_t stride = width + more;
+    Doubles wide(b() * stride, double{kUnset});
+    for (size_t i = 0; i < count(); ++i) wide[i / width * stride + i % width] = x[i];
+    const Floats in(wide);
+    Floats wide_dx(wide.size(), kBefore);
+    FmOrder2(in.data(), stride, wide_y.data(), b(), k(), n(), stream());
+    FmOrder2Backward(in.data(), stride, Floats(dy).data(), Write::kAccumulate, wide_dx.data(), b(),
+                     k(), n(), stream());
+    EXPECT_EQ(wide_y.Read(), y.Read()) << more;
+    const std::vector<float>&expected = dx.Read(), &made = wide_dx.Read();
+    for (size_t i = 0; i < wide.size(); ++i) {
+      const size_t r = i / stride, c = i % stride;
+      ASSERT_EQ(made[i], c < width ? expected[r * width + c] : kBefore) << more << ", " << i;
+    }
   }
 }
 

@@ -178,11 +178,12 @@ TEST_P(HalfArithmeticTest, FactorizationMachines) {
   ForWrites([&](ElementType type, Write write, float before) {
     const Typed x = RandomOf(type, count()), dy = RandomOf(type, b() * n());
     Typed y(type, b() * n(), 100), dx(type, count(), before);
-    FmOrder2(x.half(), y.half(), b(), k(), n(), stream());
-    FmOrder2(x.floats(), y.floats(), b(), k(), n(), stream());
+    FmOrder2(x.half(), k() * n(), y.half(), b(), k(), n(), stream());
+    FmOrder2(x.floats(), k() * n(), y.floats(), b(), k(), n(), stream());
     y.ExpectRounded();
-    FmOrder2Backward(x.half(), dy.half(), write, dx.half(), b(), k(), n(), stream());
-    FmOrder2Backward(x.floats(), dy.floats(), write, dx.floats(), b(), k(), n(), stream());
+    FmOrder2Backward(x.half(), k() * n(), dy.half(), write, dx.half(), b(), k(), n(), stream());
+    FmOrder2Backward(x.floats(), k() * n(), dy.floats(), write, dx.floats(), b(), k(), n(),
+                     stream());
     dx.ExpectRounded();
   });
 }

@@ -52,6 +52,38 @@ TEST(Graph, ADeadEmbeddingKeepsItsRows) {
   EXPECT_EQ(bench.Weights(1), unused);
 }
 
+// The floats of the values of a graph, 16 samples, in the memory of the test's device.
+size_t ValuesOf(const std::string& text) {
+  const absl::StatusOr<ModelConfig> config =
+      ParseModelConfig(text, "model.json", {}, LayerGrammars());
+  EXPECT_TRUE(config.ok()) << config.status();
+  Parameters parameters;
+  const absl::StatusOr<std::unique_ptr<Graph>> graph = Graph::Create(*config, &parameters);
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  EXPECT_TRUE((*graph)->Allocate(TestDevice()).ok());
+  return (*graph)->memory().values;
+}
+
+// low, the Concat of low and the vectors, logit: no values of the embedding itself.
+TEST(Graph, AnEmbeddingWritesIntoTheConcatThatReadsIt) {
+  const std::string text = WithSgd(
+      OneSparse(), Embedding("emb", "data1", 4, "0") + "," + Simple("Reshape", "emb", "flat") +
+                       "," + FullyConnected("dense", "low", 4) + "," +
+                       R"({"type": "Concat", "name": "all", "bottom": ["low", "flat"],
+                           "top": "all"},)" +
+                       FullyConnected("all", "logit", 1));
+  EXPECT_EQ(ValuesOf(text), 16 * (4 + 20 + 1));
+}
+
+// Beside the tower of 8 and 1, the machine of 4 and 1, and the logit. The CPU keeps the order in
+// which readers add to a gradient; so does a GPU where the Concat's readers would not come first.
+TEST(Graph, AFactorizationMachineReadsTheVectorsWithinAConcatOnAGpu) {
+  const size_t shared = 16 * (4 + 20 + 8 + 1 + 4 + 1 + 1);
+  const bool on_gpu = TestDevice().kind() != DeviceKind::kCpu;
+  EXPECT_EQ(ValuesOf(FmBesideConcatText()), on_gpu ? shared : shared + 16 * 16);
+  EXPECT_EQ(ValuesOf(FmBesideConcatText(/*fm_last=*/true)), shared + 16 * 16);
+}
+
 // Sizes whose products would wrap around are refused before any memory is taken.
 TEST(Graph, RefusesSizesThatNoMachineHolds) {
   const std::string wide =

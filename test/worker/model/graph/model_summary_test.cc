@@ -62,7 +62,7 @@ TEST(ModelSummary, MemoryGrowsWithTheBatchAndIsNotAllocated) {
   const ModelSummary one = SummaryOf(SmallModelText(), {"solver.batchsize=1024"});
   const ModelSummary many =
       SummaryOf(SmallModelText(), {"solver.batchsize=1024", "solver.batchsize_eval=4294967295"});
-  const size_t floats = 8 + 11 + 5 + 1;  // reshape1 is a view of emb; relu1 overwrites fc1
+  const size_t floats = 11 + 5 + 1;  // emb is written into concat1; relu1 overwrites fc1
   EXPECT_EQ(one.step.values, 1024 * floats);
   EXPECT_EQ(many.batchsize, 4294967295u);
   EXPECT_GE(many.step.values, 4294967295u * floats);
