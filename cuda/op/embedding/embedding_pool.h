@@ -26,8 +26,9 @@ void EmbeddingPool(const float* weights, size_t stride, const uint32_t* rows,
                    size_t slots, size_t dim, Stream& stream);
 
 // A GPU sums the segment of a row with more occurrences than kLongSegment in chunks of at most
-// kSegmentChunk.
-inline constexpr uint32_t kLongSegment = 128, kSegmentChunk = 512;
+// kSegmentChunk. The same threads sum four neighbouring shorter ones, one after the other: if these
+// were longer, the kernel would wait for the longest of them.
+inline constexpr uint32_t kLongSegment = 64, kSegmentChunk = 512;
 // The largest number of these chunks.
 inline size_t SegmentChunksMax(size_t occurrences, size_t distinct) {
   return occurrences / kSegmentChunk + std::min(distinct, occurrences / (kLongSegment + 1));

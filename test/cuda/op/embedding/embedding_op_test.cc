@@ -213,7 +213,8 @@ TEST_P(EmbeddingOpTest, BackwardSumsShortSegmentsBesideLongOnes) {
                         grads.data(), square_sum.data(), distinct, k(), dim(), scratch.data(),
                         stream());
   ExpectNear(expected, grads, 1e-4);
-  EXPECT_NEAR(squares, square_sum.Read()[0], 1e-5 * squares);
+  // The CPU adds 1,027 floats one by one, which may all be the same.
+  EXPECT_NEAR(squares, square_sum.Read()[0], 3e-5 * squares);
 }
 
 // Rows to update: a permutation of every other row of a table.
