@@ -91,26 +91,43 @@ def pairs(draw, rows, columns):
     return logit + 0.8 * a * b
 
 
+def slots(draw, rows, columns):
+    """Adds 8 columns of 50 values that mean something in pairs only."""
+    values = draw.integers(0, 50, (8, rows))
+    vectors = draw.normal(0, 0.5, (8, 50, 3))
+    for i, value in enumerate(values):
+        columns[f"s{i}"] = value
+    rows_of = [vectors[i][values[i]] for i in range(8)]
+    total = sum(rows_of)
+    return ((total ** 2).sum(1) - sum((row ** 2).sum(1) for row in rows_of)) / 2
+
+
 def share_of(logit, constant):
     return (1 / (1 + numpy.exp(-logit - constant))).mean()
 
 
 def generated(kind, percent, rows, seed=1):
-    """60,000 test rows of the same draw of effects; percent: share of clicks. num: numbers alone."""
+    """60,000 test rows of the same draw of effects; percent: share of clicks. num: numbers alone.
+
+    attrs["click_rate"] of the test is the mean of its true probabilities, of which its clicks are a draw.
+    """
     draw = numpy.random.default_rng(seed)
     columns, everything = {}, rows + 60000
-    parts = {"ids": (ids, numbers), "num": (numbers,), "pairs": (pairs,)}[kind]
+    parts = {"ids": (ids, numbers), "num": (numbers,), "pairs": (pairs,), "slots": (slots,)}[kind]
     logit = sum(part(draw, everything, columns) for part in parts)
     low, high = -30.0, 10.0
     for _ in range(60):  # the constant that gives this share of clicks
         middle = (low + high) / 2
         low, high = (middle, high) if share_of(logit, middle) < percent / 100 else (low, middle)
-    click = draw.random(everything) < 1 / (1 + numpy.exp(-logit - low))
+    chance = 1 / (1 + numpy.exp(-logit - low))
+    click = draw.random(everything) < chance
     table = pandas.DataFrame({"label": click.astype(int), **columns})
-    categories = [name for name in ("user", "item", "city") if name in columns]
+    categories = [name for name in columns if name in ("user", "item", "city") or name.startswith("s")]
     for name in categories:
         table[name] = name[0] + table[name].astype(str)
-    return table[:rows], table[rows:], categories
+    test = table[rows:]
+    test.attrs["click_rate"] = chance[rows:].mean()
+    return table[:rows], test, categories
 
 
 def shared(name, data, globo):

