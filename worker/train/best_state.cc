@@ -36,7 +36,9 @@ absl::Status BestState::Save(ParameterClient& client, const Position& position) 
   CISTERN_RETURN_IF_ERROR(file->Close());
   CISTERN_RETURN_IF_ERROR(files_.Publish(fresh, state + kPositionName));
   CISTERN_RETURN_IF_ERROR(files_.SyncFolder(state));
-  return files_.SyncFolder(folder_);
+  CISTERN_RETURN_IF_ERROR(files_.SyncFolder(folder_));
+  newest_ = client.committed_pass();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Position> BestState::PositionOf(PassId pass) const {
@@ -72,6 +74,11 @@ void BestState::KeepOnly(PassId pass) {
     const std::string state = absl::StrCat(folder_, "/", name);
     if (state != StateOf(pass)) RemoveTree(files_, state).IgnoreError();
   }
+}
+
+void BestState::KeepNewest() {
+  if (newest_) KeepOnly(*newest_);
+  newest_.reset();
 }
 
 void BestState::RemoveAll() {

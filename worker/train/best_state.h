@@ -9,6 +9,7 @@
 // position names exists for every commit that a run can go back to.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "common/base/status.h"
@@ -36,6 +37,8 @@ class BestState {
   absl::Status CopyTo(PassId pass, const std::string& folder) const;
 
   void KeepOnly(PassId pass);
+  // After a durable commit whose position names the state that was saved last: removes all others.
+  void KeepNewest();
   void RemoveAll();
 
  private:
@@ -43,6 +46,7 @@ class BestState {
 
   FileSystem& files_;
   const std::string folder_;
+  std::optional<PassId> newest_;  // saved; older ones may be there
 };
 
 }  // namespace cistern

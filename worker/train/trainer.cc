@@ -1,13 +1,20 @@
 #include "worker/train/trainer.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/base/cross_entropy.h"
+#include "common/base/log.h"
 #include "common/value/schema.h"
-#include "worker/export/hugectr/hugectr_model.h"
+#include "common/value/value_layout.h"
+#include "cuda/op/update/round_rows.h"
+#include "worker/data/source/block_pool.h"
 #include "worker/report/score_detail.h"
+#include "worker/train/calibration.h"
 #include "worker/train/monitored_value.h"
+#include "worker/train/snapshot.h"
 
 namespace cistern {
 namespace {
@@ -38,6 +45,35 @@ PassScore PassScoreOf(const EvalSummary& scored) {
   return pass;
 }
 
+// Makes the rows of tables with 16-bit rows what these will store.
+void RoundRows(uint64_t passes, ReadyPass& ready, Stream& stream) {
+  for (const std::unique_ptr<PassTable>& table : ready.tables) {
+    const ValueLayout& layout = table->layout();
+    if (!layout.rounds()) continue;
+    const auto [first, end] = layout.rounded_cells();
+    op::RoundRows({first, end, layout.seed(), passes}, table->device_keys(), table->values(),
+                  table->stride(), table->rows(), stream);
+  }
+}
+
+// Adds the kernels of this process to those of the run, and warns if they differ. A kernel is
+// chosen once in a process, so only a run that is resumed can find another one.
+void NoteProductKernels(const std::map<std::string, std::string>& kernels, Position* next) {
+  std::string product;
+  size_t changed = 0;
+  for (const auto& [name, kernel] : kernels) {
+    std::string& before = next->product_kernels[name];
+    if (!before.empty() && before != kernel && changed++ == 0) product = name;
+    before = kernel;
+  }
+  if (changed == 0) return;
+  LogWarning(absl::StrCat(
+      "the matrix library computes ", changed, " products with other kernels than before this run ",
+      "was resumed, the first being ", product, ": the results are as exact, but not bit for bit ",
+      "those of a run without interruption; resume on the same kind of GPU, with the same driver ",
+      "and cuBLASLt, to repeat a run exactly"));
+}
+
 }  // namespace
 
 Trainer::Trainer(const ModelConfig& config, ParameterClient& client, const JobOptions& options,
@@ -54,13 +90,10 @@ Trainer::Trainer(const ModelConfig& config, ParameterClient& client, const JobOp
       stage_(device),
       plateau_(PlateauRule(config), start.position.plateau),
       best_(files_, options.out_dir),
+      times_(std::chrono::steady_clock::now()),
       at_(start.position),
-      committed_(start.position),
       pass_(client.committed_pass()),
-      begin_(std::chrono::steady_clock::now()),
-      first_step_(begin_),
-      last_pass_(begin_),
-      trained_(begin_),
+      last_commit_{start.position},
       committer_(client, device, group == nullptr ? nullptr : group->committers.get(),
                  options.trace) {}
 
@@ -142,7 +175,7 @@ absl::Status Trainer::ApplyDeferred() {
   // A run that returned to its best epoch has no copy of that state: EndEpoch makes one.
   if (at_.finished) at_.best.reset();
   at_.finished.reset();
-  committed_.finished.reset();
+  last_commit_.position.finished.reset();
   CISTERN_RETURN_IF_ERROR(AsLeader([this] {
     if (at_.best) {
       best_.KeepOnly(at_.best->pass);
@@ -163,8 +196,8 @@ absl::Status Trainer::TrainPasses() {
   ProcessGroup* stagers = group_ == nullptr ? nullptr : group_->stagers.get();
   CISTERN_ASSIGN_OR_RETURN(
       std::unique_ptr<data::PassSource> source,
-      OpenTrainingData(config_, pass_memory_, device_, stagers, at_.cursor, &bad_data_,
-                       &read_counts_, {[this] { return IsStopped(); }, &feed_status_}));
+      OpenTrainingData(config_, pass_memory_, device_, stagers, at_.cursor, counts_.bad_data(),
+                       counts_.read(), {[this] { return IsStopped(); }, &feed_status_}));
   pipeline_ = std::make_unique<PassPipeline>(config_, client_, device_, stagers, std::move(source),
                                              options_.trace);
   std::shared_ptr<ReadyPass> before;
@@ -193,7 +226,7 @@ absl::Status Trainer::TrainPasses() {
   CISTERN_CHECK(kept_rows_ == 0);  // the servers hold all rows as of the last pass
   stops_feed_ = true;
   CISTERN_RETURN_IF_ERROR(FinishCommit());
-  trained_ = std::chrono::steady_clock::now();
+  times_.End(std::chrono::steady_clock::now());
   pipeline_.reset();
   return absl::OkStatus();
 }
@@ -224,12 +257,12 @@ absl::StatusOr<std::shared_ptr<ReadyPass>> Trainer::NextPass(const ReadyPass* be
   log_.Enter(Phase::kTrain);
   const SteadyTime ready = std::chrono::steady_clock::now();
   if (before == nullptr) {
-    first_step_ = last_pass_ = ready;
+    times_.Start(ready);
     return next;
   }
   if (*next != nullptr) CISTERN_RETURN_IF_ERROR(CarryOver(*before, stage_, **next));
   idle.carry_over = SecondsBetween(ready, std::chrono::steady_clock::now());
-  idle_ += idle;
+  times_.AddIdle(idle);
   return next;
 }
 
@@ -308,7 +341,7 @@ absl::Status Trainer::FinishStep(size_t samples) {
   if (!step.ok()) {
     return AddContext(step.status(), absl::StrCat("iteration ", at_.iterations + 1));
   }
-  busy_seconds_ += step->device_seconds;
+  times_.AddBusy(step->device_seconds);
   ++at_.iterations;
   at_.samples += samples;
   if (step->skipped) {
@@ -345,7 +378,7 @@ Progress Trainer::Now(RunEvent event) const {
       config_.optimizer.schedule.At(std::max<uint64_t>(at_.steps(), 1)) * plateau_.scale();
   progress.pass = pass_;
   progress.skipped_steps = at_.skipped_steps;
-  progress.skipped_data = skipped_data_ ? *skipped_data_ : bad_data_.counts();
+  progress.skipped_data = counts_.skipped();
   double done = 0;  // fraction of the run, if known
   if (config_.solver.max_iter > 0) {
     progress.total_iterations = config_.solver.max_iter;
@@ -388,14 +421,10 @@ absl::Status Trainer::EvaluateNow(const ReadyPass* live) {
 
 Progress Trainer::PassLine() {
   Progress progress = Now(RunEvent::kPass);
-  const SteadyTime now = std::chrono::steady_clock::now();
-  const double seconds = SecondsBetween(last_pass_, now);
-  progress.idle = idle_.Over(seconds);
-  progress.idle_seconds = idle_;
-  progress.busy = BusyTime::Over(busy_seconds_, seconds);
-  last_pass_ = now;
-  busy_seconds_before_ += std::exchange(busy_seconds_, 0);
-  idle_before_ += std::exchange(idle_, {});
+  const RunTimes::Shares shares = times_.EndPass(std::chrono::steady_clock::now());
+  progress.idle = shares.idle;
+  progress.idle_seconds = shares.idle_seconds;
+  progress.busy = shares.busy;
   progress.rows = at_.pass_rows;
   if (kept_rows_ > 0) progress.kept_rows = kept_rows_;
   progress.loss = at_.since_pass_line.Mean();
@@ -426,41 +455,12 @@ void Trainer::AddRemovedRows(Progress* pass) const {
 absl::Status Trainer::AfterPass(bool again) {
   at_.since_pass_line = {};
   at_.pass_score.reset();
-  CISTERN_RETURN_IF_ERROR(SaveSnapshot(/*only_if_missing=*/again));
+  if (IsSnapshotDue(config_.solver, at_.iterations) && !options_.out_dir.empty()) {
+    CISTERN_RETURN_IF_ERROR(AsLeader([&] {
+      return SaveSnapshot(files_, config_, client_, options_.out_dir, at_.iterations, again);
+    }));
+  }
   return std::exchange(at_.epoch_ended, false) ? EndEpoch() : absl::OkStatus();
-}
-
-absl::Status Trainer::SaveSnapshot(bool only_if_missing) {
-  const uint64_t snapshot = config_.solver.snapshot;
-  if (snapshot == 0 || at_.iterations % snapshot != 0 || options_.out_dir.empty()) {
-    return absl::OkStatus();
-  }
-  return AsLeader([&]() -> absl::Status {
-    CISTERN_RETURN_IF_ERROR(SaveHugectrFiles());
-    const std::string folder = absl::StrCat(options_.out_dir, "/snapshot-", at_.iterations);
-    if (only_if_missing) {
-      CISTERN_ASSIGN_OR_RETURN(const bool there, files_.Exists(folder));
-      if (there) return absl::OkStatus();
-    }
-    return SaveModel(files_, client_, folder);
-  });
-}
-
-// Writes the files again after a resume: existing files of that name may belong to another run.
-absl::Status Trainer::SaveHugectrFiles() {
-  if (!WritesHugectrModel(config_)) return absl::OkStatus();
-  HugectrPlace place = {config_.solver.snapshot_prefix, at_.iterations};
-  if (config_.cistern.snapshot_form == "v3") place.form = HugectrForm::kV3;
-  const absl::Status written =
-      WriteHugectrModel(files_, config_, *CommittedModelOf(client_, "the servers"), place).status();
-  const std::string snapshot = absl::StrCat("the snapshot of iteration ", at_.iterations);
-  if (!client_.durable()) {
-    return AddContext(written, snapshot + " (solver.snapshot_prefix determines its path)");
-  }
-  return WithOptions(
-      AddContext(written, snapshot + " (the training so far is committed: fix this, or set another "
-                                     "solver.snapshot_prefix, and resume)"),
-      {"resume"});
 }
 
 absl::Status Trainer::EndEpoch() {
@@ -472,13 +472,203 @@ absl::Status Trainer::EndEpoch() {
   const bool best = plateau_.Observe(
       MonitoredValue(at_.score.auc, *at_.score.logloss, label_entropy_, rules.watches_log_loss));
   if (best && rules.keep_best) {
-    CISTERN_RETURN_IF_ERROR(AsLeader([this] { return best_.Save(client_, committed_); }));
+    CISTERN_RETURN_IF_ERROR(
+        AsLeader([this] { return best_.Save(client_, last_commit_.position); }));
     at_.best = BestEpoch{pass_, at_.score};
-    best_to_keep_ = pass_;
-    best_is_last_ = true;
   }
   if (plateau_.should_stop()) Stop(StopReason::kPatience);
   return absl::OkStatus();
+}
+
+absl::Status Trainer::EndPass(std::shared_ptr<ReadyPass> ready, size_t trained) {
+  CISTERN_RETURN_IF_ERROR(FinishCommit());
+  CISTERN_ASSIGN_OR_RETURN(const Position next, PositionAfter(*ready, trained));
+  const bool wait = NeedsCommit(next, *ready->pass);
+  RoundRows(next.passes, *ready, device_.stream());  // before the next pass takes them over
+  CISTERN_RETURN_IF_ERROR(device_.stream().Wait());
+  if (next.epoch_ended) CISTERN_RETURN_IF_ERROR(Calibrate(*ready));
+  const bool durable = wait || next.passes % config_.cistern.commit_every == 0;
+  CISTERN_RETURN_IF_ERROR(
+      StartCommit(std::move(ready), next, durable, NeedsAllRows(wait, durable)));
+  at_ = next;
+  ++pass_;
+  log_.Hold(PassLine());
+  if (wait) CISTERN_RETURN_IF_ERROR(FinishCommit());
+  return AfterPass(/*again=*/false);
+}
+
+// The evaluation at the end of the epoch, and the state of the best one, then include the shift.
+absl::Status Trainer::Calibrate(const ReadyPass& live) {
+  if (config_.cistern.calibrate <= 0 || evaluator_ == nullptr) return absl::OkStatus();
+  const std::optional<Phase> before = log_.Enter(Phase::kEvaluate);
+  const absl::StatusOr<EvalSummary> result = evaluator_->Run(&live);
+  log_.Enter(before);
+  if (!result.ok()) return AddContext(result.status(), "calibration");
+  if (result->scores->bins.empty()) return absl::OkStatus();
+  return model_->ShiftLogits(ShiftToExpectedShare(result->scores->bins, config_.cistern.calibrate));
+}
+
+absl::StatusOr<Position> Trainer::PositionAfter(const ReadyPass& ready, size_t trained) {
+  Position next = at_;
+  next.cursor = ready.pass->CursorAfter(trained);
+  next.epoch_ended = ready.pass->ends_epoch && trained == ready.pass->batches.size();
+  next.plateau = plateau_.state();
+  next.loss_scale = model_->loss_scale();
+  ++next.passes;
+  NoteProductKernels(model_->product_kernels(), &next);
+  next.pass_rows = 0;
+  for (const auto& table : ready.tables) next.pass_rows += table->rows();
+  if (group_ != nullptr) {
+    CISTERN_ASSIGN_OR_RETURN(next.pass_rows, SumOver(*trainers(), next.pass_rows));
+  }
+  return next;
+}
+
+absl::Status Trainer::StartCommit(std::shared_ptr<ReadyPass> ready, const Position& position,
+                                  bool durable, bool all_rows) {
+  FrozenPass pass;
+  for (int i = 0; leads() && i < model_->schema().dense_tables_size(); ++i) {
+    CISTERN_ASSIGN_OR_RETURN(pass.dense.emplace_back(), model_->ReadDense(static_cast<size_t>(i)));
+  }
+  pass.options = {durable ? FormatPosition(position) : "", durable, model_->clock()};
+  // Only the rows and keys are needed from here on.
+  std::vector<data::HostBatch> batches = std::exchange(ready->pass->batches, {});
+  if (ready->pass->blocks != nullptr) ready->pass->blocks->Release(std::move(batches));
+  pass.rows = std::move(ready);
+  kept_rows_ = 0;
+  if (!all_rows) CISTERN_RETURN_IF_ERROR(KeepRows(pass));
+  last_commit_ = {position, durable};
+  committer_.Start(std::move(pass), [this] { pipeline_->Committed(); });
+  return absl::OkStatus();
+}
+
+// Rows may be left out only if the next pass trains a step, so that it has a commit, which pushes
+// them: a stream can end before that, and so can a run that is asked before each step. If the run
+// fails, durable servers go back to their last commit, but others would be left with rows of
+// different passes.
+bool Trainer::NeedsAllRows(bool needed, bool durable) const {
+  if (config_.cistern.stream || options_.before_step) return true;
+  return client_.durable() ? durable : needed || !options_.servers_end_with_run;
+}
+
+absl::Status Trainer::KeepRows(FrozenPass& pass) {
+  const auto shared = pipeline_->SharedWithNext();
+  for (size_t e = 0; shared != nullptr && e < shared->size(); ++e) {
+    const ValueLayout& layout = client_.layout(static_cast<TableId>(e));
+    auto& staying = pass.staying.emplace_back();
+    // Each commit decides from last_pass and counts which rows go.
+    if (layout.is_bounded() || CountsSightings(layout.bounds())) continue;
+    const std::vector<Row>& rows = (*shared)[e].from;
+    staying = std::shared_ptr<const std::vector<Row>>(shared, &rows);
+    kept_rows_ += rows.size();
+  }
+  if (group_ != nullptr) {
+    CISTERN_ASSIGN_OR_RETURN(kept_rows_, SumOver(*trainers(), kept_rows_));
+  }
+  kept_rows_in_all_ += kept_rows_;
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::FinishCommit() {
+  if (!committer_.in_flight()) return absl::OkStatus();
+  const SteadyTime begin = std::chrono::steady_clock::now();
+  const absl::Status committed = committer_.Wait();
+  times_.AddIdle({.commit = SecondsSince(begin)});
+  for (const std::string& loss : committer_.TakeRestarted()) {
+    Progress progress = Now(RunEvent::kLost);
+    progress.message = absl::StrCat(loss, "; nothing was lost");
+    log_.Write(progress);
+  }
+  if (!committed.ok()) return AddContext(committed, absl::StrCat("pass ", pass_));
+  if (last_commit_.durable) best_.KeepNewest();
+  // Only the leader's client has committed, and only its log is written.
+  log_.Release([this](Progress& pass) { AddRemovedRows(&pass); });
+  return absl::OkStatus();
+}
+
+// Such a pass is durable. Others are durable as cistern.commit_every says.
+bool Trainer::NeedsCommit(const Position& next, const data::Pass& pass) const {
+  return Stopping() || LimitReached() || pass.is_last ||
+         (next.epoch_ended && config_.cistern.eval_every_epoch) ||
+         IsSnapshotDue(config_.solver, next.iterations);
+}
+
+// The position is that of the best epoch's end, so that a later resume continues from there.
+absl::Status Trainer::RestoreBest() {
+  CISTERN_ASSIGN_OR_RETURN(Position position, best_.PositionOf(at_.best->pass));
+  position.finished = RunEnd{at_, LimitsOf(config_)};
+  position.finished->score = at_.best->score;
+  v1::StepClock clock = model_->clock();
+  if (clock.step() > 0) clock.set_step(position.steps());
+  return best_.Restore(client_, at_.best->pass, position, clock);
+}
+
+absl::Status Trainer::EndWithBest() {
+  if (at_.best->pass != pass_) {
+    CISTERN_RETURN_IF_ERROR(AsLeader([this] { return RestoreBest(); }));
+    if (group_ != nullptr) CISTERN_RETURN_IF_ERROR(FollowWriter(*trainers(), client_));
+    model_->SetClock(client_.clock());
+    CISTERN_RETURN_IF_ERROR(RestoreDense());
+    pass_ = client_.committed_pass();
+  }
+  if (leads()) best_.RemoveAll();
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::Finish() {
+  CISTERN_RETURN_IF_ERROR(counts_.Gather(
+      trainers(), /*own_data=*/config_.cistern.streams > 1 || config_.cistern.stream));
+  log_.Enter(Phase::kSave);
+  const bool interrupted = at_.interrupted();
+  // A run to be resumed keeps both its last state, on the servers, and its best state, on disk.
+  const bool goes_on = interrupted && client_.durable();
+  const std::optional<BestEpoch> best = at_.best;
+  if (best && !goes_on) CISTERN_RETURN_IF_ERROR(EndWithBest());
+  if (start_.is_over && leads()) best_.RemoveAll();
+  if (best) at_.score = best->score;
+  if (const std::string folder = ModelDir(); !folder.empty()) {
+    CISTERN_RETURN_IF_ERROR(AsLeader([&] {
+      return best && goes_on ? best_.CopyTo(best->pass, folder)
+                             : SaveModel(files_, client_, folder);
+    }));
+  }
+  // The scores of the best epoch, or of an evaluation after the last step, are still valid.
+  const bool scored = best || at_.scored_iteration == at_.iterations;
+  std::shared_ptr<const ScoreDetail> scores;
+  if (evaluator_ != nullptr && !interrupted && !scored && !options_.before_step) {
+    log_.Enter(Phase::kEvaluate);
+    absl::StatusOr<EvalSummary> result = evaluator_->Run(nullptr);
+    if (!result.ok()) return AddContext(result.status(), "evaluation");
+    at_.score = {result->auc, result->logloss, result->metrics};
+    scores = result->scores;
+  }
+  Progress progress = Now(RunEvent::kFinal);
+  progress.loss = at_.loss;
+  static_cast<Score&>(progress) = at_.score;
+  progress.rows = at_.pass_rows;
+  progress.idle = times_.shares().idle;
+  progress.busy = times_.shares().busy;
+  progress.scores = scores;
+  progress.decoded_bytes = counts_.decoded_bytes();
+  log_.Write(progress);
+  return absl::OkStatus();
+}
+
+TrainSummary Trainer::Summary() const {
+  TrainSummary summary;
+  static_cast<RunFigures&>(summary) = at_;
+  summary.rows = at_.pass_rows;
+  summary.skipped_steps = at_.skipped_steps;
+  summary.kept_rows = kept_rows_in_all_;
+  summary.skipped_data = counts_.skipped();
+  summary.decoded_bytes = counts_.decoded_bytes();
+  summary.seconds = log_.seconds();
+  summary.samples_per_second = static_cast<double>(at_.samples) / summary.seconds;
+  summary.first_step_seconds = times_.first_step_seconds();
+  summary.idle = times_.shares().idle;
+  summary.busy = times_.shares().busy;
+  summary.model_dir = ModelDir();
+  return summary;
 }
 
 }  // namespace cistern

@@ -14,12 +14,14 @@
 #include "worker/pass/data_source.h"
 #include "worker/pass/pass_pipeline.h"
 #include "worker/train/best_state.h"
+#include "worker/train/data_counts.h"
 #include "worker/train/evaluator.h"
 #include "worker/train/jobs.h"
 #include "worker/train/metrics_log.h"
 #include "worker/train/pass_committer.h"
 #include "worker/train/plateau.h"
 #include "worker/train/position.h"
+#include "worker/train/run_times.h"
 #include "worker/train/train_start.h"
 #include "worker/train/training_group.h"
 
@@ -78,12 +80,7 @@ class Trainer {
   // The end of a pass whose first `trained` batches are trained: starts its commit, with the
   // position, and does the work that follows. Waits for the previous commit first.
   absl::Status EndPass(std::shared_ptr<ReadyPass> ready, size_t trained);
-  // Makes the rows of tables with 16-bit rows what these will store, before the next pass takes
-  // them over.
-  void RoundRows(const Position& position, ReadyPass& ready);
   absl::StatusOr<Position> PositionAfter(const ReadyPass& ready, size_t trained);
-  // Adds the kernels of this process to those of the run, and warns if they differ.
-  void NoteProductKernels(Position* next) const;
   absl::Status StartCommit(std::shared_ptr<ReadyPass> ready, const Position& position, bool durable,
                            bool all_rows);
   // Whether a commit must push rows, too, that the next pass holds. All workers answer the same.
@@ -91,13 +88,11 @@ class Trainer {
   bool NeedsAllRows(bool needed, bool durable) const;
   // Chooses the rows that the commit of `pass` leaves out, and counts them in kept_rows_.
   absl::Status KeepRows(FrozenPass& pass);
-  // Waits for the commit in flight, if any: afterwards the servers are at committed_. The wait
+  // Waits for the commit in flight, if any: afterwards the servers are at last_commit_. The wait
   // counts as idle.
   absl::Status FinishCommit();
   // Whether the run needs the commit of a pass before it can go on.
   bool NeedsCommit(const Position& next, const data::Pass& pass) const;
-  // The number of distinct keys of a pass, over all workers.
-  absl::StatusOr<uint64_t> RowsOf(const ReadyPass& ready);
   // Whether a signal asks any worker to stop; all workers check at the same iterations.
   absl::StatusOr<bool> Interrupted(uint64_t iteration);
   // Worker 0 does the work, and all wait.
@@ -106,7 +101,7 @@ class Trainer {
   }
   ProcessGroup* trainers() const { return group_ == nullptr ? nullptr : group_->trainers.get(); }
   bool leads() const { return group_ == nullptr || group_->trainers->leads(); }
-  // The line of the last pass; starts a new period of idle_.
+  // The line of the last pass; its time ends now.
   Progress PassLine();
   // Adds the rows that the last commit has removed, if any table has bounds that remove rows. (The
   // line of a pass that a resumed run writes, because a crash came between commit and line, lacks
@@ -118,17 +113,10 @@ class Trainer {
   absl::Status Calibrate(const ReadyPass& live);
   // At the end of an epoch: evaluation, learning rate, patience, best state.
   absl::Status EndEpoch();
-  absl::Status SaveSnapshot(bool only_if_missing);
-  absl::Status SaveHugectrFiles();
   // Makes the best epoch's state the final one.
   absl::Status EndWithBest();
   absl::Status RestoreBest();
   absl::Status Finish();
-  // Gathers what the workers have read and left out.
-  absl::Status GatherCounts();
-  // Of the time between the first step and the last commit.
-  IdleTimes IdleShares() const;
-  BusyTime Busy() const;
   TrainSummary Summary() const;
 
   bool Stopping() const { return at_.stopped_by != StopReason::kNone; }
@@ -139,15 +127,11 @@ class Trainer {
     if (!Stopping()) at_.stopped_by = reason;
   }
   Progress Now(RunEvent event) const;
-  std::string ModelDir() const { return options_.out_dir + "/model"; }
+  // The folder of the saved model; empty: it is not saved.
+  std::string ModelDir() const {
+    return options_.save_model && !options_.out_dir.empty() ? options_.out_dir + "/model" : "";
+  }
 
-  std::atomic<bool> stops_feed_{false};  // the data is not needed any more
-  data::FeedStatus feed_status_;         // of cistern.stream
-  data::BadData bad_data_;               // what the source of pipeline_ leaves out
-  data::ReadCounts read_counts_;         // of that source
-  // Once training has ended: of all workers.
-  std::optional<data::BadData::Counts> skipped_data_;
-  std::vector<uint64_t> decoded_bytes_;
   const ModelConfig& config_;
   ParameterClient& client_;
   const JobOptions options_;
@@ -166,25 +150,21 @@ class Trainer {
   double label_entropy_ = 0;  // of the last evaluation: the log loss of the share of positives
   Plateau plateau_;
   BestState best_;
-  Position at_;                         // now, but cursor and plateau as of the last pass
-  Position committed_;                  // as of the last commit
-  PassId pass_;                         // the last pass, committed or being committed
-  std::optional<PassId> best_to_keep_;  // once a durable commit names it
-  bool best_is_last_ = false;           // the servers hold the best epoch's state now
-  std::string model_dir_;               // the folder of the saved model; empty: not saved
-  // The beginning of this object, its first step, the last line of a pass, and the last commit.
-  SteadyTime begin_, first_step_, last_pass_, trained_;
-  IdleTimes idle_, idle_before_;  // since last_pass_, and before it since first_step_
-  double busy_seconds_ = 0, busy_seconds_before_ = 0;  // of the same two periods
-  // The rows that the last commit left out, over all workers, and those of all commits.
-  uint64_t kept_rows_ = 0, kept_rows_in_all_ = 0;
-  std::unique_ptr<PassPipeline> pipeline_;  // while passes are trained
-  struct InFlight {
+  RunTimes times_;
+  Position at_;  // now, but cursor and plateau as of the last pass
+  PassId pass_;  // the last pass, committed or being committed
+  struct Commit {
     Position position;
     bool durable = false;
   };
-  std::optional<InFlight> in_flight_;  // the commit of committer_
-  PassCommitter committer_;            // last: it calls pipeline_
+  Commit last_commit_;  // done or in flight
+  // The rows that the last commit left out, over all workers, and those of all commits.
+  uint64_t kept_rows_ = 0, kept_rows_in_all_ = 0;
+  std::atomic<bool> stops_feed_{false};     // the data is not needed any more
+  data::FeedStatus feed_status_;                  // of cistern.stream
+  DataCounts counts_;                       // of the source of pipeline_
+  std::unique_ptr<PassPipeline> pipeline_;  // while passes are trained
+  PassCommitter committer_;                 // last: it calls pipeline_
 };
 
 }  // namespace cistern

@@ -76,6 +76,16 @@ TEST_F(BestStateTest, OlderStatesStayUntilKeepOnlyRemovesThem) {
   EXPECT_FALSE(disk_.Exists("/out/best").value());
 }
 
+TEST_F(BestStateTest, ADurableCommitKeepsTheStateThatWasSavedLast) {
+  CommitAndSave(1);
+  CommitAndSave(2);
+  best_.KeepNewest();
+  EXPECT_THAT(disk_.List("/out/best").value(), ElementsAre("pass-2"));
+  ASSERT_EQ(disk_.MakeFolders("/out/best/pass-3"), absl::OkStatus());
+  best_.KeepNewest();  // nothing was saved since
+  EXPECT_THAT(disk_.List("/out/best").value(), ElementsAre("pass-2", "pass-3"));
+}
+
 TEST_F(BestStateTest, AMissingStateIsNamedWithTheFix) {
   CommitAndSave(1);
   const absl::Status status = best_.PositionOf(7).status();
