@@ -3,11 +3,10 @@
 
 #include <chrono>
 #include <functional>
-#include <map>
 #include <string>
 
-#include "common/io/files_below.h"
 #include "common/wire/planes.h"
+#include "server/service/file_service.h"
 #include "server/service/node_state.h"
 
 namespace cistern::server {
@@ -37,12 +36,6 @@ class ControlService : public ControlPlane {
   // Runs one call about a pass for its writer, and reports which pass is committed.
   absl::Status InPass(const v1::Identity& identity, v1::PassReply* reply,
                       const std::function<absl::Status()>& verb);
-  // Runs `replace` for a caller whose identity passes `check`; meanwhile every other call
-  // returns kUnavailable, and clients retry it. The caller holds job_mutex.
-  absl::Status Replacing(const std::function<absl::Status()>& check,
-                         const std::function<absl::Status()>& replace)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->job_mutex);
-  absl::Status CheckClock(const v1::StepClock& clock) const;
   // Brings memory to the newest commit on disk; meanwhile every other call returns
   // kUnavailable.
   absl::Status Recover() ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->job_mutex);
@@ -53,15 +46,10 @@ class ControlService : public ControlPlane {
   // once the caller has committed the next pass.
   absl::Status ChangeInPlace(const v1::Identity& identity, uint64_t changes,
                              const std::function<absl::Status()>& change);
-  // data_dir/name. kFailedPrecondition without a data_dir; kInvalidArgument for an unsafe name.
-  absl::StatusOr<std::string> Folder(const std::string& name);
 
   NodeState* const state_;
-  const std::string data_dir_;
-  FilesBelow files_;  // those in data_dir_
+  FileService files_;
   const std::chrono::steady_clock::time_point start_;
-  // By model name; for the saves of this process.
-  std::map<std::string, uint64_t> save_tickets_ ABSL_GUARDED_BY(state_->job_mutex);
 };
 
 }  // namespace cistern::server

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -67,6 +68,11 @@ struct NodeState {
   // Chooses the rows of the memory cache, if it is on, from the tables. Under job_mutex. The reason
   // is for the log.
   void FillCache(absl::string_view reason);
+  // Runs `replace`, which replaces committed state, for a caller whose identity passes `check`;
+  // meanwhile every other call returns kUnavailable, and clients retry it.
+  absl::Status Replace(const std::function<absl::Status()>& check,
+                       const std::function<absl::Status()>& replace)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(job_mutex);
   // CheckTables, then the identity of a call.
   absl::Status Check(const CallIdentity& theirs) const ABSL_SHARED_LOCKS_REQUIRED(tables_mutex) {
     CISTERN_RETURN_IF_ERROR(CheckTables());

@@ -1,11 +1,15 @@
-// ControlService::Save and Load: writes this server's shards to files under data_dir and reads them
-// back.
+#include "server/service/file_service.h"
+
+#include <algorithm>
+
+#include "absl/strings/strip.h"
 #include "common/base/log.h"
 #include "common/base/names.h"
 #include "common/base/secret.h"
 #include "common/wire/call_peer.h"
+#include "server/checkpoint/manifest.h"
+#include "server/checkpoint/state_folder.h"
 #include "server/saved_model/model_snapshot.h"
-#include "server/service/control_service.h"
 
 namespace cistern::server {
 namespace {
@@ -19,9 +23,30 @@ SavedCommit CommitOf(const CommitState& stage, PassId pass) {
   return {newest.manifest.commit(), newest.self_xxh3};
 }
 
+constexpr uint64_t kMaxContentBytes = uint64_t{1} << 20;
+
+constexpr absl::string_view kManifests = "manifest", kRowFiles = "data";
+
+bool IsManifest(absl::string_view name) {
+  return NumberOfName(name) > 0;
+}
+bool IsRowFile(absl::string_view name) {
+  return ParseRowFileName(std::string(name)).has_value();
+}
+
+// A file that only readers of commits need. Claims are not among them.
+bool IsOfCommits(absl::string_view name) {
+  return absl::ConsumePrefix(&name, "manifest/")
+             ? IsManifest(name)
+             : absl::ConsumePrefix(&name, "data/") && IsRowFile(name);
+}
+
 }  // namespace
 
-absl::StatusOr<std::string> ControlService::Folder(const std::string& name) {
+FileService::FileService(NodeState* state, FileSystem* files, std::string data_dir)
+    : state_(state), data_dir_(std::move(data_dir)), files_(files, data_dir_) {}
+
+absl::StatusOr<std::string> FileService::Folder(const std::string& name) {
   if (data_dir_.empty()) {
     return WithOptions(
         absl::FailedPreconditionError(absl::StrCat(
@@ -47,7 +72,7 @@ absl::StatusOr<std::string> ControlService::Folder(const std::string& name) {
   return folder;
 }
 
-absl::Status ControlService::Save(const v1::SaveRequest& request, v1::SaveReply* reply) {
+absl::Status FileService::Save(const v1::SaveRequest& request, v1::SaveReply* reply) {
   CISTERN_ASSIGN_OR_RETURN(const std::string folder, Folder(request.name()));
   // Commits wait; pulls and pushes of the next pass continue.
   absl::MutexLock job(&state_->job_mutex);
@@ -88,11 +113,11 @@ absl::Status ControlService::Save(const v1::SaveRequest& request, v1::SaveReply*
   return absl::OkStatus();
 }
 
-absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply* reply) {
+absl::Status FileService::Load(const v1::LoadRequest& request, v1::LoadReply* reply) {
   CISTERN_ASSIGN_OR_RETURN(const std::string folder, Folder(request.name()));
   absl::MutexLock job(&state_->job_mutex);
   const CallIdentity caller = IdentityOf(request.identity());
-  return Replacing(
+  return state_->Replace(
       [&]() -> absl::Status {
         // A server without tables creates those of the model.
         CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(caller.cluster_id, caller.shard_map_hash));
@@ -121,6 +146,34 @@ absl::Status ControlService::Load(const v1::LoadRequest& request, v1::LoadReply*
         if (!totals.days.days().empty()) *reply->mutable_days() = totals.days;
         return absl::OkStatus();
       });
+}
+
+absl::Status FileService::ReadState(const v1::ReadStateRequest& request,
+                                    v1::ReadStateReply* reply) {
+  CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(request.identity()));
+  if (state_->stage.durable() == nullptr) {
+    return absl::FailedPreconditionError(
+        "this server keeps commits in memory only, so there are no files of commits");
+  }
+  const std::string path = absl::StrCat(StateFolderOf(data_dir_), "/", request.name());
+  if (request.name() == kManifests || request.name() == kRowFiles) {
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(path));
+    for (const std::string& name : names) {
+      if (request.name() == kManifests ? IsManifest(name) : IsRowFile(name)) reply->add_names(name);
+    }
+    return absl::OkStatus();
+  }
+  if (!IsOfCommits(request.name())) {
+    return absl::InvalidArgumentError(
+        "this is no file of a commit: a server sends manifests and row files alone");
+  }
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files_.Open(path));
+  reply->set_file_bytes(file->bytes());
+  if (request.offset() >= file->bytes()) return absl::OkStatus();
+  const uint64_t size =
+      std::min({request.size(), kMaxContentBytes, file->bytes() - request.offset()});
+  reply->mutable_content()->resize(size);
+  return file->Read(request.offset(), size, reply->mutable_content()->data());
 }
 
 }  // namespace cistern::server
