@@ -33,6 +33,7 @@ bool IsUtf8Terminal() {
 
 // What the bar says while nothing is trained; empty while it is.
 std::string PhaseText(const LiveState& live) {
+  if (live.awaits_commit.load(std::memory_order_relaxed)) return "committing";
   switch (live.phase.load(std::memory_order_relaxed)) {
     case Phase::kRead:
       return live.began ? "waiting for data" : "reading the first pass";

@@ -1,10 +1,11 @@
 """Workers that cannot train together fail with the reason."""
 
+import re
 import signal
-import time
 import unittest
+import urllib.request
 
-from programs import Servers, finish, free_port, run, start
+from programs import Servers, finish, free_port, run, start, wait_for
 from workers import WorkersTest
 
 
@@ -71,10 +72,16 @@ class Refusals(WorkersTest):
                         "Address already in use", "choose another port")
 
     def test_interrupt_before_all_workers_join(self):
-        with Servers(1, self.folder) as servers:
+        with Servers(1, self.folder, flags=("--metrics_port=0",)) as servers:
+            page = re.search(r"metrics=(\S+)", servers.all[0].ready).group(1)
+
+            def asks_for_the_secret():
+                with urllib.request.urlopen(page, timeout=60) as reply:
+                    return re.search(r'call_seconds_count\{method="Meet"\} [1-9]', reply.read().decode())
+
             worker = start(*self.words("run", servers, 1, 2, f"127.0.0.1:{free_port()}"))
             self.addCleanup(self.end, worker)
-            time.sleep(1)
+            wait_for(asks_for_the_secret, "a worker that waits for worker 0")
             worker.send_signal(signal.SIGINT)
             self.expect(finish(worker), 130, "interrupted")
 

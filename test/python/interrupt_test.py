@@ -128,17 +128,20 @@ class CtrlC(unittest.TestCase):
 
 # Four threads that nobody ends are in calls, or hold the GIL, when the interpreter ends.
 DAEMONS = """
-import threading, time
+import threading
 import numpy as np
 import cistern_ps as cs
 table = cs.local().table("t", dim=4, rule=cs.Adam())
+began = threading.Semaphore(0)
 def use():
     while True:
         table.pull(np.arange(1000))
         list(table.scan())
+        began.release()
 for _ in range(4):
     threading.Thread(target=use, daemon=True).start()
-time.sleep(0.2)
+for _ in range(100):
+    began.acquire()
 print("end")
 """
 
@@ -158,19 +161,23 @@ class Threads(unittest.TestCase):
                 table.pull(np.arange(2))
                 table.rows.look_up(np.arange(2))
 
+                calls = [lambda: table.pull(np.arange(100_000)), lambda: list(table.scan()),
+                         lambda: table.rows.read(np.arange(10_000), True), lambda: table.rows.step(0.1, 1), fleet.digests]
+                begun = threading.Barrier(len(calls) + 1, timeout=60)
+
                 def use(call):
                     try:
+                        call()
+                        begun.wait()
                         while True:
                             call()
                     except cs.Error as error:
                         ends.append(str(error))
 
-                calls = [lambda: table.pull(np.arange(100_000)), lambda: list(table.scan()),
-                         lambda: table.rows.read(np.arange(10_000), True), lambda: table.rows.step(0.1, 1), fleet.digests]
                 threads = [threading.Thread(target=use, args=(call,)) for call in calls]
                 for thread in threads:
                     thread.start()
-                time.sleep(0.3)
+                begun.wait()
                 fleet.close()
                 for thread in threads:
                     thread.join()

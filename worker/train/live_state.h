@@ -15,6 +15,8 @@ struct LiveState {
   std::atomic<uint64_t> trained_steps{0}, trained_samples{0};
   std::atomic<double> loss{0};  // of the last step
   std::atomic<Phase> phase{Phase::kRead};
+  // The commit of the last pass has not ended, and the training waits for it, in any phase.
+  std::atomic<bool> awaits_commit{false};
   // Set before the first step of this process, which may continue the run of an earlier process.
   std::atomic<bool> began{false};
 

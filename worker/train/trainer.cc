@@ -572,7 +572,9 @@ absl::Status Trainer::KeepRows(FrozenPass& pass) {
 absl::Status Trainer::FinishCommit() {
   if (!committer_.in_flight()) return absl::OkStatus();
   const SteadyTime begin = std::chrono::steady_clock::now();
+  if (options_.live != nullptr) options_.live->awaits_commit = true;
   const absl::Status committed = committer_.Wait();
+  if (options_.live != nullptr) options_.live->awaits_commit = false;
   times_.AddIdle({.commit = SecondsSince(begin)});
   for (const std::string& loss : committer_.TakeRestarted()) {
     Progress progress = Now(RunEvent::kLost);

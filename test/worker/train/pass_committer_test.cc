@@ -6,10 +6,12 @@
 #include <filesystem>
 #include <numeric>
 #include <set>
+#include <thread>
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "test/worker/train/resume_fixture.h"
+#include "worker/train/live_state.h"
 
 namespace cistern {
 namespace {
@@ -51,7 +53,20 @@ class PassCommitterTest : public Resume {
     };
   }
 
+  // Holds the calls of `method` until the training waits for the commit that they are part of.
+  void HoldUntilAwaited(Scene& scene, const std::string& method) {
+    for (size_t rank = 0; rank < 2; ++rank) {
+      scene.fleet->address(rank).before = [&, method](const char* called) -> absl::Status {
+        if (method != called) return absl::OkStatus();
+        const absl::Time limit = absl::Now() + kLimit;
+        while (!live_.awaits_commit && absl::Now() < limit) std::this_thread::yield();
+        return live_.awaits_commit ? absl::OkStatus() : absl::InternalError("nobody waits for it");
+      };
+    }
+  }
+
   std::atomic<bool> blocked_{false};
+  LiveState live_;
 };
 
 // The rows of a pass that its commit leaves out are not on the servers; all others are.
@@ -282,26 +297,23 @@ TEST_F(PassCommitterTest, AnEvaluationWaitsForTheCommit) {
   const Outcome expected = Undisturbed(config);
   Scene scene(folder_ + "/slow", DiskWithFiles());
   auto client = scene.Client();
-  std::atomic<bool> committing{false};
-  for (size_t rank = 0; rank < 2; ++rank) {
-    scene.fleet->address(rank).before = [&](const char* method) -> absl::Status {
-      if (std::string(method) == "PreparePass") committing = true;
-      if (std::string(method) == "CommitPass") absl::SleepFor(absl::Milliseconds(30));
-      return absl::OkStatus();
-    };
-    scene.fleet->address(rank).after = [&](const char* method) -> absl::Status {
-      if (std::string(method) == "CommitPass") committing = false;
-      return absl::OkStatus();
-    };
-  }
+  HoldUntilAwaited(scene, "CommitPass");
+  std::atomic<uint64_t> committed{0};
+  scene.fleet->address(1).after = [&](const char* method) -> absl::Status {
+    committed += std::string(method) == "CommitPass";
+    return absl::OkStatus();
+  };
+  int evaluations = 0;
   JobOptions options = scene.Options();
+  options.live = &live_;
   options.progress = [&](const Progress& p) {
-    if (p.event == RunEvent::kEval) {
-      EXPECT_FALSE(committing);
-    }
+    if (p.event != RunEvent::kEval) return;
+    ++evaluations;
+    EXPECT_EQ(committed, p.pass);
   };
   const auto summary = Train(config, *client, options);
   ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_GT(evaluations, 3);
   EXPECT_EQ(OutcomeOf(config, *client, scene, *summary), expected);
 }
 
@@ -348,17 +360,13 @@ TEST_F(PassCommitterTest, AnErrorKeepsTheCommitInFlight) {
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 10);
   Scene scene(folder_ + "/cut", DiskWithFiles());
   auto client = scene.Client();
-  for (size_t rank = 0; rank < 2; ++rank) {
-    scene.fleet->address(rank).before = [](const char* method) -> absl::Status {
-      if (std::string(method) == "PreparePass") absl::SleepFor(absl::Milliseconds(100));
-      return absl::OkStatus();
-    };
-  }
+  HoldUntilAwaited(scene, "PreparePass");
   uint64_t trained = 0, committed = 0;
   JobOptions options = scene.Options();
   options.progress = [&](const Progress& p) {
     (p.event == RunEvent::kPass ? committed : trained) = p.iter;
   };
+  options.live = &live_;
   const auto summary = Train(OverlapConfig(), *client, options);
   EXPECT_EQ(summary.status().code(), absl::StatusCode::kDataLoss) << summary.status();
   EXPECT_GT(client->committed_pass(), 0u);
