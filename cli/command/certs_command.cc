@@ -1,4 +1,4 @@
-#include "cli/command/certs_command.h"
+#include "cli/command/commands.h"
 
 #include <memory>
 

@@ -1,28 +1,17 @@
 #include "cli/command/commands.h"
 
-#include "cli/command/certs_command.h"
 #include "cli/command/ckpt_commands.h"
 #include "cli/command/data_commands.h"
-#include "cli/command/demo_command.h"
-#include "cli/command/diagnose_command.h"
 #include "cli/command/doctor_command.h"
 #include "cli/command/evaluate_commands.h"
 #include "cli/command/export_commands.h"
-#include "cli/command/init_command.h"
-#include "cli/command/plan_command.h"
 #include "cli/command/publish_command.h"
-#include "cli/command/report_command.h"
 #include "cli/command/save_load_commands.h"
 #include "cli/command/scrub_command.h"
-#include "cli/command/serve_command.h"
-#include "cli/command/serving_commands.h"
-#include "cli/command/shrink_command.h"
 #include "cli/command/status_command.h"
 #include "cli/command/table_commands.h"
 #include "cli/command/top_command.h"
 #include "cli/command/train_command.h"
-#include "cli/command/tune_command.h"
-#include "cli/command/version_command.h"
 
 namespace cistern::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/command/demo_command.h"
+#include "cli/command/commands.h"
 
 #include <cstdlib>
 #include <memory>

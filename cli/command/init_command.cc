@@ -1,4 +1,4 @@
-#include "cli/command/init_command.h"
+#include "cli/command/commands.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "cli/command/report_command.h"
+#include "cli/command/commands.h"
 
 #include <filesystem>
 #include <memory>

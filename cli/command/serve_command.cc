@@ -1,4 +1,4 @@
-#include "cli/command/serve_command.h"
+#include "cli/command/commands.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "cli/command/serving_commands.h"
+#include "cli/command/commands.h"
 
 #include <memory>
 

@@ -1,4 +1,4 @@
-#include "cli/command/shrink_command.h"
+#include "cli/command/commands.h"
 
 #include <memory>
 #include <vector>

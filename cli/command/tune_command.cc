@@ -1,4 +1,4 @@
-#include "cli/command/tune_command.h"
+#include "cli/command/commands.h"
 
 #include <cmath>
 #include <memory>

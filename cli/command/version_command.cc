@@ -1,4 +1,4 @@
-#include "cli/command/version_command.h"
+#include "cli/command/commands.h"
 
 #include "absl/strings/str_split.h"
 #include "app/diagnose/build_facts.h"
