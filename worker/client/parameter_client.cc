@@ -11,6 +11,7 @@
 #include "common/value/pass_days.h"
 #include "common/value/schema.h"
 #include "common/value/step_clock.h"
+#include "proto/control_plane.pb.h"
 #include "worker/client/backoff.h"
 #include "worker/client/connect.h"
 #include "worker/client/outage.h"
@@ -38,6 +39,13 @@ std::string NameOfWriter(const std::string& program) {
   char host[256] = "";
   gethostname(host, sizeof(host) - 1);
   return absl::StrCat(program, ", process ", getpid(), " on ", host);
+}
+
+// The attempts at a change that server restarts interrupt.
+constexpr int kMaxTries = 5;
+
+bool WasLost(const absl::Status& status) {
+  return absl::IsAborted(status) || absl::IsUnavailable(status);
 }
 
 }  // namespace
@@ -209,6 +217,72 @@ absl::Status ParameterClient::StoreManifestOn(ControlPlane& server, const v1::Ma
   request.set_self_xxh3(self_xxh3);
   v1::StoreManifestReply reply;
   return server.StoreManifest(request, &reply);
+}
+
+// Two messages in sequence: a CommitPassRequest, preceded by its length (8 bytes), and the newest
+// manifest.
+std::string ParameterClient::Writer::Pack() const {
+  v1::CommitPassRequest state;
+  state.mutable_identity()->set_epoch(epoch);
+  state.mutable_identity()->set_secret(secret);
+  state.set_pass(committed);
+  *state.mutable_clock() = clock;
+  const std::string first = state.SerializeAsString();
+  const uint64_t bytes = first.size();
+  return std::string(reinterpret_cast<const char*>(&bytes), sizeof(bytes)) + first +
+         manifest.SerializeAsString();
+}
+
+absl::StatusOr<ParameterClient::Writer> ParameterClient::Writer::Unpack(const std::string& packed) {
+  v1::CommitPassRequest state;
+  Writer writer;
+  uint64_t bytes = 0;
+  const bool whole = packed.size() >= sizeof(bytes) &&
+                     (packed.copy(reinterpret_cast<char*>(&bytes), sizeof(bytes)),
+                      bytes <= packed.size() - sizeof(bytes)) &&
+                     state.ParseFromString(packed.substr(sizeof(bytes), bytes)) &&
+                     writer.manifest.ParseFromString(packed.substr(sizeof(bytes) + bytes));
+  if (!whole) return absl::InternalError("worker 0 sent a writer state that cannot be parsed");
+  writer.epoch = state.identity().epoch();
+  writer.secret = state.identity().secret();
+  writer.committed = state.pass();
+  writer.clock = state.clock();
+  return writer;
+}
+
+ParameterClient::Writer ParameterClient::writer() const {
+  return {epoch_, secret_, committed_, clock_, manifest_};
+}
+
+void ParameterClient::Follow(const Writer& writer) {
+  epoch_ = writer.epoch;
+  secret_ = writer.secret;
+  committed_ = writer.committed;
+  clock_ = writer.clock;
+  manifest_ = writer.manifest;
+  open_ = 0;
+  changes_ = 0;
+}
+
+absl::Status ParameterClient::StoreRunSecret(const std::string& address, uint64_t secret) {
+  return Meet(address, secret).status();
+}
+
+absl::StatusOr<uint64_t> ParameterClient::RunSecret(const std::string& address) {
+  return Meet(address, 0);
+}
+
+absl::StatusOr<uint64_t> ParameterClient::Meet(const std::string& address, uint64_t secret) {
+  v1::MeetRequest request;
+  *request.mutable_identity() = identity();
+  request.set_address(address);
+  request.set_secret(secret);
+  v1::MeetReply reply;
+  CISTERN_RETURN_IF_ERROR(
+      AddContext(WithRetry(options_.retry_limit, options_.worker,
+                           [&] { return servers_[0].control->Meet(request, &reply); }),
+                 ServerName(0, servers_[0])));
+  return reply.secret();
 }
 
 v1::PassDays ParameterClient::DaysThrough(PassId pass) const {
@@ -439,6 +513,85 @@ absl::Status ParameterClient::AbortPass() {
     v1::PassReply reply;
     return server.AbortPass(request, &reply);
   });
+}
+
+absl::Status ParameterClient::Clear(PassId pass) {
+  v1::ClearRequest request;
+  *request.mutable_identity() = identity();
+  request.set_pass(pass);
+  request.set_changes(changes_++);
+  CISTERN_RETURN_IF_ERROR(Repeat([&](size_t, ControlPlane& server) {
+    v1::PassReply reply;
+    return server.Clear(request, &reply);
+  }));
+  committed_ = pass;
+  clock_.Clear();
+  days_.Clear();
+  open_ = 0;
+  return absl::OkStatus();
+}
+
+absl::Status ParameterClient::Load(const v1::LoadRequest& what, v1::LoadReply* reply) {
+  v1::LoadRequest request = what;
+  *request.mutable_identity() = identity();
+  request.set_changes(changes_++);
+  std::vector<v1::LoadReply> replies(servers_.size());
+  CISTERN_RETURN_IF_ERROR(ForEachServer(
+      [&](size_t rank, ControlPlane& server) { return server.Load(request, &replies[rank]); }));
+  *reply = replies[0];  // every server reports the same omitted tables
+  for (size_t rank = 1; rank < replies.size(); ++rank) {
+    reply->set_rows(reply->rows() + replies[rank].rows());
+  }
+  committed_ = reply->committed_pass();
+  clock_.Clear();
+  days_ = reply->days();
+  open_ = 0;
+  // Loading may have created the tables.
+  v1::HelloReply hello;
+  CISTERN_RETURN_IF_ERROR(servers_[0].control->Hello({}, &hello));
+  CISTERN_RETURN_IF_ERROR(SetSchema(hello.schema()));
+  if (!durable_) return absl::OkStatus();
+  // The commit carries no position: none matches these rows. No row was seen on its day, so it has
+  // that of the model's last pass.
+  CISTERN_RETURN_IF_ERROR(BeginPass());
+  if (!reply->days().days().empty()) open_days_ = reply->days();
+  return CommitPass(CommitOptions());
+}
+
+absl::Status ParameterClient::CommitChange() {
+  if (!durable_) return absl::OkStatus();
+  CISTERN_RETURN_IF_ERROR(BeginPass());
+  CommitOptions commit;
+  commit.worker_state = manifest_.worker();
+  commit.clock = clock_;
+  return CommitPass(commit);
+}
+
+absl::Status ParameterClient::ChangeOnce(const Change& call) {
+  const uint64_t changes = changes_++;
+  CISTERN_RETURN_IF_ERROR(ForEachServer(
+      [&](size_t rank, ControlPlane& server) { return call(rank, server, changes); }));
+  return CommitChange();
+}
+
+absl::Status ParameterClient::ChangeInPlace(const Change& call) {
+  const uint64_t commit = manifest_.commit(), previous = manifest_xxh3_;
+  absl::Status changed = ChangeOnce(call);
+  for (int tries = 1; durable_ && WasLost(changed) && tries < kMaxTries; ++tries) {
+    const uint64_t epoch = epoch_;
+    CISTERN_RETURN_IF_ERROR(AddContext(ClaimTerm(), std::string(changed.message())));
+    if (manifest_.commit() == commit + 1 && manifest_.previous() == previous &&
+        manifest_.epoch() == epoch) {
+      return absl::OkStatus();  // the commit was decided; only the reply was lost
+    }
+    if (manifest_.commit() != commit) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("another writer has committed meanwhile: the newest commit is ",
+                       manifest_.commit(), ", it was ", commit, "; the tables were not changed"));
+    }
+    changed = ChangeOnce(call);
+  }
+  return changed;
 }
 
 absl::Status ParameterClient::Repeat(
