@@ -182,7 +182,7 @@ class Push {
     file.set_name(name);
     file.set_base(parsed->base);
     file.set_commit(parsed->commit);
-    file.set_epoch(parsed->epoch);
+    file.set_epoch(parsed->term);
     file.set_server(parsed->server);
     const absl::Status put = PutFile(file);
     // The pass was prepared anew meanwhile.

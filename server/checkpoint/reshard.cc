@@ -41,9 +41,9 @@ bool IsResharded(const v1::Manifest& there, const v1::Manifest& wanted) {
 class Rewriter {
  public:
   // schema_hash: of the new state.
-  Rewriter(const CommitReader& reader, const StateFolder& to, const ShardMap& map, Term epoch,
+  Rewriter(const CommitReader& reader, const StateFolder& to, const ShardMap& map, Term term,
            uint64_t schema_hash, ThreadPool& pool)
-      : reader_(reader), to_(to), map_(map), epoch_(epoch), schema_hash_(schema_hash), pool_(pool) {
+      : reader_(reader), to_(to), map_(map), term_(term), schema_hash_(schema_hash), pool_(pool) {
     const v1::Schema& schema = reader.manifest().schema();
     sums_.resize(static_cast<size_t>(schema.tables_size() + schema.dense_tables_size()));
   }
@@ -59,8 +59,8 @@ class Rewriter {
     header.server_num = map_.server_num();
     header.shard_num = map_.shard_num();
     header.commit = reader_.manifest().commit();
-    header.epoch = epoch_;
-    const RowFileName name{true, header.commit, header.epoch, rank, 0};
+    header.term = term_;
+    const RowFileName name{true, header.commit, header.term, rank, 0};
     CISTERN_ASSIGN_OR_RETURN(
         const std::unique_ptr<RowFileWriter> writer,
         RowFileWriter::Create(to_.files(), to_.data_path(), FormatRowFileName(name), header));
@@ -134,7 +134,7 @@ class Rewriter {
   const CommitReader& reader_;
   const StateFolder& to_;
   const ShardMap map_;
-  const Term epoch_;
+  const Term term_;
   const uint64_t schema_hash_;
   ThreadPool& pool_;
   std::vector<ShardTotals> sums_;  // sparse tables before dense ones
@@ -171,16 +171,16 @@ absl::StatusOr<ReshardTotals> Reshard(const StateFolder& from, const ParsedManif
   }
   // Removes what an interrupted call left.
   CISTERN_RETURN_IF_ERROR(folder.RemoveUnnamed(UINT64_MAX, {}, [](uint32_t) { return true; }));
-  CISTERN_ASSIGN_OR_RETURN(const Term old_epoch, from.NewestTerm());
-  CISTERN_ASSIGN_OR_RETURN(const Term new_epoch, folder.NewestTerm());
-  const Term newest_epoch = std::max({old_epoch, new_epoch, Term{manifest.epoch()}});
-  CISTERN_RETURN_IF_ERROR(from.CheckTermsAreLeft(newest_epoch));
-  const Term epoch = newest_epoch + 1;
-  CISTERN_RETURN_IF_ERROR(folder.CreateTerm(ParseClaim(epoch, "")));
-  manifest.set_epoch(epoch);
+  CISTERN_ASSIGN_OR_RETURN(const Term old_term, from.NewestTerm());
+  CISTERN_ASSIGN_OR_RETURN(const Term new_term, folder.NewestTerm());
+  const Term newest_term = std::max({old_term, new_term, Term{manifest.epoch()}});
+  CISTERN_RETURN_IF_ERROR(from.CheckTermsAreLeft(newest_term));
+  const Term term = newest_term + 1;
+  CISTERN_RETURN_IF_ERROR(folder.CreateTerm(ParseClaim(term, "")));
+  manifest.set_epoch(term);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<CommitReader> reader,
                            CommitReader::Open(from, commit.manifest));
-  Rewriter rewriter(*reader, folder, map, epoch, SchemaHash(manifest.schema()), pool);
+  Rewriter rewriter(*reader, folder, map, term, SchemaHash(manifest.schema()), pool);
   for (uint32_t rank = 0; rank < map.server_num(); ++rank) {
     CISTERN_ASSIGN_OR_RETURN(const v1::RowFile file, rewriter.WriteServer(rank));
     totals.bytes += file.bytes();

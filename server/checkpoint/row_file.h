@@ -70,7 +70,7 @@ struct RowFileHeader {
   uint64_t cluster_id = 0, schema_hash = 0;
   uint32_t server = 0, server_num = 1, shard_num = 1;
   uint64_t commit = 0;
-  Term epoch = 0;
+  Term term = 0;
 };
 
 // The rows of one shard of a sparse table, or of one range of a dense table.

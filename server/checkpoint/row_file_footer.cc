@@ -73,7 +73,7 @@ absl::StatusOr<RowFileHeader> DecodeHeader(Bytes& bytes) {
   bytes.Take(&header.shard_num);
   bytes.Take(&zero);
   bytes.Take(&header.commit);
-  bytes.Take(&header.epoch);
+  bytes.Take(&header.term);
   header.base = (flags & kBaseFlag) != 0;
   header.indexed = (flags & kIndexedFlag) != 0;
   header.removals = (flags & kRemovalsFlag) != 0;
@@ -229,7 +229,7 @@ std::string EncodeRowFileHeader(const RowFileHeader& header) {
   Put(header.shard_num, &bytes);
   Put(uint32_t{0}, &bytes);
   Put(header.commit, &bytes);
-  Put(header.epoch, &bytes);
+  Put(header.term, &bytes);
   CISTERN_CHECK(bytes.size() == kRowFileHeaderBytes);
   return bytes;
 }

@@ -105,7 +105,7 @@ absl::Status CheckExpected(const RowFileFooter& footer, const v1::RowFile& expec
   CISTERN_RETURN_IF_ERROR(Differs("server", header.server, expected.server()));
   CISTERN_RETURN_IF_ERROR(Differs("number of servers", header.server_num, expected.server_num()));
   CISTERN_RETURN_IF_ERROR(Differs("commit", header.commit, expected.commit()));
-  CISTERN_RETURN_IF_ERROR(Differs("epoch", header.epoch, expected.epoch()));
+  CISTERN_RETURN_IF_ERROR(Differs("epoch", header.term, expected.epoch()));
   return Differs("number of rows", rows, expected.rows());
 }
 

@@ -233,7 +233,7 @@ absl::StatusOr<v1::RowFile> RowFileWriter::Finish() {
   file.set_server(header.server);
   file.set_server_num(header.server_num);
   file.set_commit(header.commit);
-  file.set_epoch(header.epoch);
+  file.set_epoch(header.term);
   for (const RowSection& section : footer_->sections) file.set_rows(file.rows() + section.rows);
   file.set_bytes(bytes_);
   file.set_root(trailer.footer_hash);

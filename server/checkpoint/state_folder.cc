@@ -110,8 +110,8 @@ absl::StatusOr<ParsedManifest> ReadManifestFile(FileSystem& files, const std::st
 }
 
 std::string FormatRowFileName(const RowFileName& name) {
-  return absl::StrCat(name.base ? "base-" : "delta-", name.commit, "-", name.epoch, "-",
-                      name.server, name.attempt > 0 ? absl::StrCat(".", name.attempt) : "");
+  return absl::StrCat(name.base ? "base-" : "delta-", name.commit, "-", name.term, "-", name.server,
+                      name.attempt > 0 ? absl::StrCat(".", name.attempt) : "");
 }
 
 std::optional<RowFileName> ParseRowFileName(const std::string& name) {
@@ -121,7 +121,7 @@ std::optional<RowFileName> ParseRowFileName(const std::string& name) {
   if (attempt.size() > 2 || parts.size() != 4) return std::nullopt;
   parsed.base = parts[0] == "base";
   if ((!parsed.base && parts[0] != "delta") || !absl::SimpleAtoi(parts[1], &parsed.commit) ||
-      !absl::SimpleAtoi(parts[2], &parsed.epoch) || !absl::SimpleAtoi(parts[3], &parsed.server) ||
+      !absl::SimpleAtoi(parts[2], &parsed.term) || !absl::SimpleAtoi(parts[3], &parsed.server) ||
       (attempt.size() == 2 && !absl::SimpleAtoi(attempt[1], &parsed.attempt))) {
     return std::nullopt;
   }
@@ -255,7 +255,7 @@ absl::StatusOr<Term> StateFolder::NewestWrittenTerm() const {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(data_path()));
   for (const std::string& name : names) {
     const std::optional<RowFileName> parsed = ParseRowFileName(name);
-    if (parsed && parsed->epoch <= kMaxTerm) newest = std::max(newest, parsed->epoch);
+    if (parsed && parsed->term <= kMaxTerm) newest = std::max(newest, parsed->term);
   }
   const absl::StatusOr<std::optional<ParsedManifest>> manifest = NewestManifest();
   // A manifest that cannot be trusted counts for nothing here; its row files count.
@@ -281,14 +281,13 @@ absl::Status StateFolder::CheckTermsAreLeft(Term newest) const {
 absl::Status StateFolder::CreateTerm(const TermClaim& claim) {
   CISTERN_ASSIGN_OR_RETURN(const Term newest, NewestTerm());
   CISTERN_RETURN_IF_ERROR(CheckTermsAreLeft(newest));
-  if (claim.epoch > kMaxTerm) {
-    return absl::FailedPreconditionError(absl::StrCat("term ", claim.epoch,
-                                                      " cannot be claimed: ", kMaxTerm,
-                                                      " is the last; claim ", newest + 1));
+  if (claim.term > kMaxTerm) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "term ", claim.term, " cannot be claimed: ", kMaxTerm, " is the last; claim ", newest + 1));
   }
-  if (newest >= claim.epoch) {
+  if (newest >= claim.term) {
     return absl::AlreadyExistsError(
-        absl::StrCat("term ", claim.epoch, " cannot be claimed: ", newest, " was claimed before"));
+        absl::StrCat("term ", claim.term, " cannot be claimed: ", newest, " was claimed before"));
   }
   return WriteClaim(claim);
 }
@@ -299,21 +298,21 @@ absl::Status StateFolder::WriteClaim(TermClaim claim) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, Commits());
   claim.commit = commits.empty() ? 0 : commits.back();
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file,
-                           files_.CreatePrivate(TermPath(claim.epoch)));
+                           files_.CreatePrivate(TermPath(claim.term)));
   CISTERN_RETURN_IF_ERROR(file->Append(FormatClaim(claim)));
   CISTERN_RETURN_IF_ERROR(file->Sync());
   CISTERN_RETURN_IF_ERROR(file->Close());
   return files_.SyncFolder(path_ + "/epoch");
 }
 
-absl::StatusOr<TermClaim> StateFolder::ReadTerm(Term epoch) const {
+absl::StatusOr<TermClaim> StateFolder::ReadTerm(Term term) const {
   CISTERN_ASSIGN_OR_RETURN(const std::string text,
-                           ReadWhole(files_, TermPath(epoch), kMaxClaimBytes));
-  return ParseClaim(epoch, text);
+                           ReadWhole(files_, TermPath(term), kMaxClaimBytes));
+  return ParseClaim(term, text);
 }
 
-absl::StatusOr<uint64_t> StateFolder::CommitOfClaim(Term epoch) const {
-  const absl::StatusOr<TermClaim> claim = ReadTerm(epoch);
+absl::StatusOr<uint64_t> StateFolder::CommitOfClaim(Term term) const {
+  const absl::StatusOr<TermClaim> claim = ReadTerm(term);
   // NotFound: removed in the meantime, as older claims are. ResourceExhausted: longer than any
   // claim.
   if (absl::IsNotFound(claim.status()) || absl::IsResourceExhausted(claim.status())) return 0;
@@ -330,13 +329,13 @@ absl::StatusOr<std::vector<Term>> StateFolder::RepairTerms() {
   if (first_bad != claims.begin()) newest = std::max(newest, *(first_bad - 1));
   // The new claim is written before the others are removed, so fencing never starts again.
   CISTERN_RETURN_IF_ERROR(WriteClaim(ParseClaim(newest + 1, "")));
-  for (const Term epoch : bad) CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, TermPath(epoch)));
+  for (const Term term : bad) CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, TermPath(term)));
   CISTERN_RETURN_IF_ERROR(files_.SyncFolder(path_ + "/epoch"));
   return bad;
 }
 
-std::string StateFolder::TermPath(Term epoch) const {
-  return absl::StrCat(path_, "/epoch/", NumberName(epoch));
+std::string StateFolder::TermPath(Term term) const {
+  return absl::StrCat(path_, "/epoch/", NumberName(term));
 }
 
 std::string StateFolder::ManifestPath(uint64_t commit) const {
@@ -428,10 +427,10 @@ absl::Status StateFolder::RemoveOld(uint64_t newest_commit, uint64_t keep) {
     CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, absl::StrCat(folder, "/", name)));
     removed = !temporary;
   }
-  CISTERN_ASSIGN_OR_RETURN(std::vector<uint64_t> epochs, Numbers("epoch"));
-  if (!epochs.empty()) epochs.pop_back();
-  for (const uint64_t epoch : epochs) {
-    CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, TermPath(epoch)));
+  CISTERN_ASSIGN_OR_RETURN(std::vector<uint64_t> terms, Numbers("epoch"));
+  if (!terms.empty()) terms.pop_back();
+  for (const uint64_t term : terms) {
+    CISTERN_RETURN_IF_ERROR(RemoveIfThere(files_, TermPath(term)));
   }
   return absl::OkStatus();
 }

@@ -85,7 +85,7 @@ class StateFolder {
   // folder.
   absl::Status CreateTerm(const TermClaim& claim);
   // kNotFound if the term was not claimed.
-  absl::StatusOr<TermClaim> ReadTerm(Term epoch) const;
+  absl::StatusOr<TermClaim> ReadTerm(Term term) const;
   // kFailedPrecondition, with the command that repairs the folder, if no term can be claimed after
   // `newest`.
   absl::Status CheckTermsAreLeft(Term newest) const;
@@ -128,10 +128,10 @@ class StateFolder {
   absl::StatusOr<Term> NewestWrittenTerm() const;
   absl::Status WriteClaim(TermClaim claim);
   // The newest commit at the time of a claim; 0 if the claim does not record it.
-  absl::StatusOr<uint64_t> CommitOfClaim(Term epoch) const;
+  absl::StatusOr<uint64_t> CommitOfClaim(Term term) const;
   absl::StatusOr<std::vector<uint64_t>> Numbers(const std::string& folder) const;
   std::string ManifestPath(uint64_t commit) const;
-  std::string TermPath(Term epoch) const;
+  std::string TermPath(Term term) const;
 
   FileSystem& files_;
   const std::string path_;
@@ -147,7 +147,7 @@ absl::StatusOr<ParsedManifest> ReadManifestFile(FileSystem& files, const std::st
 struct RowFileName {
   bool base = false;
   uint64_t commit = 0;
-  Term epoch = 0;
+  Term term = 0;
   uint32_t server = 0;
   uint32_t attempt = 0;  // 0: no suffix
 };

@@ -17,10 +17,10 @@ std::string FormatClaim(const TermClaim& claim) {
   return text;
 }
 
-TermClaim ParseClaim(Term epoch, absl::string_view text) {
+TermClaim ParseClaim(Term term, absl::string_view text) {
   constexpr size_t kSecretDigits = 16;
   TermClaim claim;
-  claim.epoch = epoch;
+  claim.term = term;
   std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
   lines.pop_back();  // after the last line break: nothing, or a truncated line
   for (absl::string_view line : lines) {

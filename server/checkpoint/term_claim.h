@@ -21,7 +21,7 @@
 namespace cistern::server {
 
 struct TermClaim {
-  Term epoch = 0;                  // the file's name
+  Term term = 0;                   // the file's name
   uint64_t commit = 0;             // the newest commit at the time of the claim
   std::optional<uint64_t> secret;  // the writer's
   std::string writer;              // for people
@@ -32,6 +32,6 @@ inline constexpr uint64_t kMaxClaimBytes = 4096;
 
 std::string FormatClaim(const TermClaim& claim);
 // Parses what it can of `text`, and ignores lines that it does not understand.
-TermClaim ParseClaim(Term epoch, absl::string_view text);
+TermClaim ParseClaim(Term term, absl::string_view text);
 
 }  // namespace cistern::server

@@ -13,8 +13,8 @@ absl::StatusOr<TermClaim> ClaimBook::Newest() const {
 
 absl::Status ClaimBook::Grant(const TermClaim& claim, Term max_step) const {
   CISTERN_ASSIGN_OR_RETURN(const Term newest, folder_->NewestTerm());
-  if (claim.epoch > newest && claim.epoch - newest > max_step) {
-    return absl::FailedPreconditionError(absl::StrCat("term ", claim.epoch,
+  if (claim.term > newest && claim.term - newest > max_step) {
+    return absl::FailedPreconditionError(absl::StrCat("term ", claim.term,
                                                       " cannot be claimed: the newest is ", newest,
                                                       ", and the next is ", newest + 1));
   }
@@ -22,24 +22,24 @@ absl::Status ClaimBook::Grant(const TermClaim& claim, Term max_step) const {
 }
 
 absl::Status ClaimBook::Record(const TermClaim& claim, Term max_step) const {
-  const absl::StatusOr<TermClaim> recorded = folder_->ReadTerm(claim.epoch);
+  const absl::StatusOr<TermClaim> recorded = folder_->ReadTerm(claim.term);
   if (recorded.ok() && recorded->secret == claim.secret) return absl::OkStatus();
   return Grant(claim, max_step);
 }
 
 absl::Status ClaimBook::CheckGranted(const TermClaim& claim) const {
-  const absl::StatusOr<TermClaim> granted = folder_->ReadTerm(claim.epoch);
+  const absl::StatusOr<TermClaim> granted = folder_->ReadTerm(claim.term);
   if (absl::IsNotFound(granted.status())) {
     return WithOptions(
         absl::UnavailableError(absl::StrCat(
-            "server 0 has not granted term ", claim.epoch, " in ", folder_->path(),
+            "server 0 has not granted term ", claim.term, " in ", folder_->path(),
             ", or has granted a newer one; all servers of a fleet must share one data_dir")),
         {"cistern-server.data_dir"});
   }
   CISTERN_RETURN_IF_ERROR(granted.status());
   if (granted->secret == claim.secret) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("term ", claim.epoch, " was granted to another writer: ", granted->writer));
+      absl::StrCat("term ", claim.term, " was granted to another writer: ", granted->writer));
 }
 
 }  // namespace cistern::server

@@ -10,7 +10,7 @@ class ClaimBook {
  public:
   explicit ClaimBook(StateFolder* folder) : folder_(folder) {}
 
-  // The newest claim; its epoch is 0 if there is no claim.
+  // The newest claim; its term is 0 if there is no claim.
   absl::StatusOr<TermClaim> Newest() const;
   // For server 0: grants the term to the claim, once. kAlreadyExists if this term or a newer one
   // was granted before; kFailedPrecondition if it is more than max_step above the newest.

@@ -36,7 +36,7 @@ std::set<std::string> Entries(const std::vector<v1::RowFile>& files) {
 bool IsNamedAsIs(const v1::RowFile& file) {
   const std::optional<RowFileName> name = ParseRowFileName(file.name());
   return name.has_value() && name->base == file.base() && name->commit == file.commit() &&
-         name->epoch == file.epoch() && name->server == file.server();
+         name->term == file.epoch() && name->server == file.server();
 }
 
 template <typename States>

@@ -33,8 +33,8 @@ absl::StatusOr<std::unique_ptr<DurableState>> DurableState::Open(const Options& 
                          {"cistern-server.shard_num"});
     }
   }
-  CISTERN_ASSIGN_OR_RETURN(const Term epoch, folder->NewestTerm());
-  const absl::Status claimable = folder->CheckTermsAreLeft(epoch);
+  CISTERN_ASSIGN_OR_RETURN(const Term term, folder->NewestTerm());
+  const absl::Status claimable = folder->CheckTermsAreLeft(term);
   if (!claimable.ok()) LogError(std::string(claimable.message()));  // it can still be read
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<StateChain> chain,
                            StateChain::Open(folder.get(),

@@ -89,7 +89,7 @@ class DurableState {
   // Prepares the commit of `staging`. durable: writes its changes as a row file, described in
   // *part. Meanwhile, new rows are placed in the tables, invisible to pulls. An error leaves
   // nothing on disk or in the tables. A new Prepare replaces the previous one.
-  absl::Status Prepare(TableStore& store, const Staging& staging, Term epoch, bool durable,
+  absl::Status Prepare(TableStore& store, const Staging& staging, Term term, bool durable,
                        v1::PreparedPart* part);
   // The answer of the last durable Prepare (for a repeated call).
   v1::PreparedPart prepared() const;
@@ -149,7 +149,7 @@ class DurableState {
   using Totals = std::vector<std::vector<ShardTotals>>;  // [table][local shard]
 
   // --- prepare.cc
-  absl::Status WriteRows(TableStore& store, const Staging& staging, Term epoch,
+  absl::Status WriteRows(TableStore& store, const Staging& staging, Term term,
                          v1::PreparedPart* part);
   // Without a writer, only counts.
   absl::Status WriteSparse(TableStore& store, const Staging& staging, RowFileWriter* writer);

@@ -48,7 +48,7 @@ bool SameDecision(v1::Manifest a, v1::Manifest b) {
 
 }  // namespace
 
-absl::Status DurableState::Prepare(TableStore& store, const Staging& staging, Term epoch,
+absl::Status DurableState::Prepare(TableStore& store, const Staging& staging, Term term,
                                    bool durable, v1::PreparedPart* part) {
   Forget();
   const size_t tables = store.sparse_tables().size();
@@ -75,7 +75,7 @@ absl::Status DurableState::Prepare(TableStore& store, const Staging& staging, Te
   // Drops what an earlier attempt placed.
   for (const auto& table : store.sparse_tables()) table->DropPlaced();
   if (!durable) return WriteSparse(store, staging, nullptr);
-  const absl::Status written = WriteRows(store, staging, epoch, part);
+  const absl::Status written = WriteRows(store, staging, term, part);
   if (written.ok()) return written;
   Forget();
   for (const auto& table : store.sparse_tables()) table->DropPlaced();
@@ -120,7 +120,7 @@ absl::StatusOr<std::unique_ptr<RowFileWriter>> DurableState::NewFile(const RowFi
   RowFileName name;
   name.base = header.base;
   name.commit = header.commit;
-  name.epoch = header.epoch;
+  name.term = header.term;
   name.server = rank_;
   for (; name.attempt < kMaxAttempts; ++name.attempt) {
     prepared_file_ = FormatRowFileName(name);
@@ -132,7 +132,7 @@ absl::StatusOr<std::unique_ptr<RowFileWriter>> DurableState::NewFile(const RowFi
                                           kMaxAttempts, " files of one pass already exist"));
 }
 
-absl::Status DurableState::WriteRows(TableStore& store, const Staging& staging, Term epoch,
+absl::Status DurableState::WriteRows(TableStore& store, const Staging& staging, Term term,
                                      v1::PreparedPart* part) {
   RowFileHeader header;
   header.base = base_needed_;
@@ -147,7 +147,7 @@ absl::Status DurableState::WriteRows(TableStore& store, const Staging& staging, 
                        std::any_of(store.sparse_tables().begin(), store.sparse_tables().end(),
                                    [](const auto& table) { return table->layout().is_bounded(); }));
   header.commit = commit() + 1;
-  header.epoch = epoch;
+  header.term = term;
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<RowFileWriter> writer, NewFile(header));
   if (tier_.has_value() && header.base) {
     CISTERN_RETURN_IF_ERROR(WriteTieredBase(store, staging, *writer));

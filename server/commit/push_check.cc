@@ -95,8 +95,8 @@ class KeySet {
   std::vector<Key> places_;
 };
 
-absl::optional<Key> FindInShard(absl::Span<const ValueBlock> blocks,
-                                absl::Span<const KeyRange> ranges) {
+std::optional<Key> FindInShard(absl::Span<const ValueBlock> blocks,
+                               absl::Span<const KeyRange> ranges) {
   constexpr uint32_t kAhead = 16;
   size_t key_num = 0;
   for (const KeyRange& range : ranges) key_num += range.end - range.begin;
@@ -108,7 +108,7 @@ absl::optional<Key> FindInShard(absl::Span<const ValueBlock> blocks,
       if (!seen.Add(keys[i])) return keys[i];
     }
   }
-  return absl::nullopt;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -183,16 +183,16 @@ size_t FiniteScan::FirstBadOfChunk(const float* cells, size_t count) const {
   return i;
 }
 
-absl::optional<Key> FindDuplicateKey(const ShardMap& map, uint32_t local_shard_num,
-                                     absl::Span<const ValueBlock> blocks, ThreadPool& pool) {
+std::optional<Key> FindDuplicateKey(const ShardMap& map, uint32_t local_shard_num,
+                                    absl::Span<const ValueBlock> blocks, ThreadPool& pool) {
   const auto ranges = RangesByShard(map, local_shard_num, blocks);
-  std::vector<absl::optional<Key>> found(local_shard_num);
+  std::vector<std::optional<Key>> found(local_shard_num);
   pool.ParallelFor(local_shard_num,
                    [&](size_t local) { found[local] = FindInShard(blocks, ranges[local]); });
-  for (const absl::optional<Key>& key : found) {
+  for (const std::optional<Key>& key : found) {
     if (key.has_value()) return key;
   }
-  return absl::nullopt;
+  return std::nullopt;
 }
 
 }  // namespace cistern::server

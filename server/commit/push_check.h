@@ -4,9 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
-#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "common/base/status.h"
 #include "common/base/thread_pool.h"
@@ -54,7 +54,7 @@ class FiniteScan {
 // then both own the key, or one worker pushed it twice; one of the values would be lost. If several
 // keys do, always returns the same one. Shards run in parallel on `pool`; during the call each
 // needs 16 to 32 bytes of memory per key.
-absl::optional<Key> FindDuplicateKey(const ShardMap& map, uint32_t local_shard_num,
-                                     absl::Span<const ValueBlock> blocks, ThreadPool& pool);
+std::optional<Key> FindDuplicateKey(const ShardMap& map, uint32_t local_shard_num,
+                                    absl::Span<const ValueBlock> blocks, ThreadPool& pool);
 
 }  // namespace cistern::server

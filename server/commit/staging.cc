@@ -84,7 +84,7 @@ absl::Status Staging::Check(const TableStore& store, ThreadPool& pool, uint32_t 
     const SparseTable& table = *store.sparse_tables()[t];
     std::vector<ValueBlock> pushed = sparse[t];
     pushed.insert(pushed.end(), removals[t].begin(), removals[t].end());
-    const absl::optional<Key> twice =
+    const std::optional<Key> twice =
         FindDuplicateKey(table.shard_map(), table.local_shard_num(), pushed, pool);
     if (twice.has_value()) {
       return absl::InvalidArgumentError(

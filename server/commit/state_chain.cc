@@ -120,7 +120,7 @@ void StateChain::StartCompactionIfDue(const OpenFiles& open) {
   RowFileName name;
   name.base = true;
   name.commit = manifest.commit();
-  name.epoch = manifest.epoch();
+  name.term = manifest.epoch();
   name.server = rank_;
   // Merged bases have attempt numbers of their own: a prepared base may have the name without one,
   // and an earlier process may have merged the same files.
@@ -134,7 +134,7 @@ void StateChain::StartCompactionIfDue(const OpenFiles& open) {
   header.shard_num = map_.shard_num();
   header.indexed = options_.indexed;
   header.commit = manifest.commit();
-  header.epoch = manifest.epoch();
+  header.term = manifest.epoch();
   compaction_.Start(&folder_->files(), MergePlan{folder_->data_path(), FormatRowFileName(name),
                                                  header, map_, manifest.schema(), files_, open});
 }

@@ -101,22 +101,22 @@ absl::Status ControlService::Grant(const TermClaim& claim) {
   // This claim or an earlier one may have reached the disk and nothing more: its number is used up.
   CISTERN_ASSIGN_OR_RETURN(const TermClaim newest, claims.Newest());
   absl::MutexLock lock(&state_->tables_mutex);
-  if (!state_->guard.TakeGranted(newest.epoch).ok()) return granted;
+  if (!state_->guard.TakeGranted(newest.term).ok()) return granted;
   state_->lease.Restore(newest.secret, newest.writer);
   if (!absl::IsAlreadyExists(granted)) return granted;
   return absl::UnavailableError(absl::StrCat(
-      "term ", newest.epoch, " was claimed by a call that was interrupted; claim the next one"));
+      "term ", newest.term, " was claimed by a call that was interrupted; claim the next one"));
 }
 
 absl::Status ControlService::ClaimEpoch(const v1::ClaimEpochRequest& request,
                                         v1::PassReply* reply) {
   CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(request.identity()));
-  const TermClaim claim = {.epoch = request.identity().epoch(),
+  const TermClaim claim = {.term = request.identity().epoch(),
                            .commit = 0,  // set by the state folder
                            .secret = request.identity().secret(),
                            .writer = PlainWriterName(request.writer())};
   // A repeated call: its first answer was lost, or the server was restarted in between.
-  const bool again = claim.secret != uint64_t{0} && state_->guard.epoch() == claim.epoch &&
+  const bool again = claim.secret != uint64_t{0} && state_->guard.term() == claim.term &&
                      state_->lease.Check(*claim.secret).ok();
   if (!again) {
     const uint64_t own[] = {*claim.secret, request.held_secret()};
@@ -130,12 +130,12 @@ absl::Status ControlService::ClaimEpoch(const v1::ClaimEpochRequest& request,
       CISTERN_RETURN_IF_ERROR(state_->CheckTables());
       CISTERN_RETURN_IF_ERROR(check_free());  // another writer may have been faster
       CISTERN_RETURN_IF_ERROR(state_->stage.durable() != nullptr
-                                  ? state_->guard.TakeGranted(claim.epoch)
-                                  : state_->guard.Claim(claim.epoch));
+                                  ? state_->guard.TakeGranted(claim.term)
+                                  : state_->guard.Claim(claim.term));
       state_->lease.Take(*claim.secret, claim.writer);
       CISTERN_RETURN_IF_ERROR(state_->stage.Abort(state_->stage.open()));
     }
-    LogInfo(absl::StrCat("term ", claim.epoch, " claimed by ", claim.writer, " at ",
+    LogInfo(absl::StrCat("term ", claim.term, " claimed by ", claim.writer, " at ",
                          CallPeer::Current(), request.take_over() ? ", which takes over" : ""));
   }
   if (state_->stage.durable() != nullptr) {
@@ -182,7 +182,7 @@ absl::Status ControlService::CreateTables(const v1::CreateTablesRequest& request
   absl::MutexLock lock(&state_->tables_mutex);
   // The caller may know of a claim that has not reached this server yet: tables come before claims.
   CISTERN_RETURN_IF_ERROR(
-      state_->guard.CheckTerm(std::min<Term>(request.identity().epoch(), state_->guard.epoch())));
+      state_->guard.CheckTerm(std::min<Term>(request.identity().epoch(), state_->guard.term())));
   CISTERN_RETURN_IF_ERROR(state_->store.Create(request.schema()));
   reply->set_schema_hash(state_->store.schema_hash());
   return absl::OkStatus();

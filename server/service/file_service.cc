@@ -123,7 +123,7 @@ absl::Status FileService::Load(const v1::LoadRequest& request, v1::LoadReply* re
         CISTERN_RETURN_IF_ERROR(state_->guard.CheckPlace(caller.cluster_id, caller.shard_map_hash));
         CISTERN_RETURN_IF_ERROR(state_->lease.Check(request.identity().secret()));
         CISTERN_RETURN_IF_ERROR(state_->stage.CheckChanges(request.changes()));
-        if (state_->store.schema_hash() == 0) return state_->guard.CheckTerm(caller.epoch);
+        if (state_->store.schema_hash() == 0) return state_->guard.CheckTerm(caller.term);
         return state_->guard.Check(caller, state_->store.schema_hash());
       },
       [&]() -> absl::Status {

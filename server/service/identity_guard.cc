@@ -19,7 +19,7 @@ v1::Identity IdentityGuard::Own(uint64_t schema_hash) const {
   identity.set_cluster_id(cluster_id_);
   identity.set_schema_hash(schema_hash);
   identity.set_shard_map_hash(shard_map_hash_);
-  identity.set_epoch(epoch_);
+  identity.set_epoch(term_);
   return identity;
 }
 
@@ -53,7 +53,7 @@ absl::Status IdentityGuard::LostState(const std::string& what) const {
 }
 
 absl::Status IdentityGuard::CheckTerm(Term theirs) const {
-  const Term mine = epoch_;
+  const Term mine = term_;
   if (theirs < mine) {
     return Refuse(absl::StrCat("term ", theirs, " is fenced: another run has since claimed term ",
                                mine, "; only the newest writer may continue"));
@@ -66,7 +66,7 @@ absl::Status IdentityGuard::CheckTerm(Term theirs) const {
 
 absl::Status IdentityGuard::Check(const CallIdentity& theirs, uint64_t schema_hash) const {
   CISTERN_RETURN_IF_ERROR(CheckPlace(theirs.cluster_id, theirs.shard_map_hash));
-  if (theirs.schema_hash == schema_hash) return CheckTerm(theirs.epoch);
+  if (theirs.schema_hash == schema_hash) return CheckTerm(theirs.term);
   if (schema_hash == 0) {
     return WithKind(LostState("schema differs: this server has no tables"),
                     ErrorKind::kOtherSchema);
@@ -83,24 +83,24 @@ absl::Status IdentityGuard::Check(const CallIdentity& theirs, uint64_t schema_ha
       ErrorKind::kOtherSchema);
 }
 
-absl::Status IdentityGuard::Claim(Term epoch) {
-  const Term mine = epoch_, step = map_.server_num() == 1 ? 1 : kMaxClaimStep;
-  if (epoch > mine && epoch - mine > step) {
-    return Refuse(absl::StrCat("term ", epoch, " cannot be claimed: the newest is ", mine,
+absl::Status IdentityGuard::Claim(Term term) {
+  const Term mine = term_, step = map_.server_num() == 1 ? 1 : kMaxClaimStep;
+  if (term > mine && term - mine > step) {
+    return Refuse(absl::StrCat("term ", term, " cannot be claimed: the newest is ", mine,
                                ", and the next is ", mine + 1));
   }
-  return TakeGranted(epoch);
+  return TakeGranted(term);
 }
 
-absl::Status IdentityGuard::TakeGranted(Term epoch) {
-  Term mine = epoch_;
+absl::Status IdentityGuard::TakeGranted(Term term) {
+  Term mine = term_;
   do {
-    if (epoch <= mine) {
-      return Refuse(absl::StrCat("term ", epoch,
+    if (term <= mine) {
+      return Refuse(absl::StrCat("term ", term,
                                  " cannot be claimed: another run has already claimed term ", mine,
                                  "; claim the next one"));
     }
-  } while (!epoch_.compare_exchange_weak(mine, epoch));
+  } while (!term_.compare_exchange_weak(mine, term));
   return absl::OkStatus();
 }
 

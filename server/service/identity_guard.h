@@ -14,7 +14,7 @@ namespace cistern::server {
 // The four identities that every call carries, as plain numbers.
 struct CallIdentity {
   uint64_t cluster_id = 0, schema_hash = 0, shard_map_hash = 0;
-  Term epoch = 0;
+  Term term = 0;
 };
 inline CallIdentity IdentityOf(const v1::Identity& identity) {
   return {identity.cluster_id(), identity.schema_hash(), identity.shard_map_hash(),
@@ -36,7 +36,7 @@ class IdentityGuard {
   IdentityGuard(const std::string& cluster, const ShardMap& map);
 
   const std::string& cluster() const { return cluster_; }
-  Term epoch() const { return epoch_; }
+  Term term() const { return term_; }
   // The server's own identity; schema_hash is the store's.
   v1::Identity Own(uint64_t schema_hash) const;
 
@@ -53,12 +53,12 @@ class IdentityGuard {
   // Declares that commits of this server survive its process.
   void set_durable() { durable_ = true; }
 
-  // Takes term `epoch` if it is above every term seen by at most kMaxClaimStep, so that no claim
+  // Takes `term` if it is above every term seen by at most kMaxClaimStep, so that no claim
   // uses up the numbers; else kFailedPrecondition, which names both. A fleet of one server knows
   // all claims, so it accepts only the next number.
-  absl::Status Claim(Term epoch);
+  absl::Status Claim(Term term);
   // Takes a term that the state folder has granted; kMaxClaimStep does not apply.
-  absl::Status TakeGranted(Term epoch);
+  absl::Status TakeGranted(Term term);
 
  private:
   absl::Status LostState(const std::string& what) const;
@@ -68,7 +68,7 @@ class IdentityGuard {
   const ShardMap map_;
   const uint64_t shard_map_hash_;
   bool durable_ = false;  // set before the first call
-  std::atomic<Term> epoch_{0};
+  std::atomic<Term> term_{0};
 };
 
 }  // namespace cistern::server

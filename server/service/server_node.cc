@@ -66,8 +66,8 @@ absl::Status ServerNode::Recover(const ServerOptions& options) {
       DurableState::Open(durable, state_.store.shard_map(), options.rank, &state_.pool));
   CISTERN_RETURN_IF_ERROR(state_.stage.Attach(std::move(state)));
   CISTERN_ASSIGN_OR_RETURN(const TermClaim claim, state_.stage.durable()->claims().Newest());
-  if (claim.epoch > 0) {
-    CISTERN_RETURN_IF_ERROR(state_.guard.TakeGranted(claim.epoch));
+  if (claim.term > 0) {
+    CISTERN_RETURN_IF_ERROR(state_.guard.TakeGranted(claim.term));
     state_.lease.Restore(claim.secret, claim.writer);
   }
   state_.guard.set_durable();

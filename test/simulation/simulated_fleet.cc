@@ -17,15 +17,15 @@ Term TermOf(server::ServerNode& node) {
 
 // Sets the newest writer, for callers that impersonate it.
 void SetWriter(v1::DecideRequest& request, const server::TermClaim& claim) {
-  request.mutable_identity()->set_epoch(claim.epoch);
+  request.mutable_identity()->set_epoch(claim.term);
   request.mutable_identity()->set_secret(claim.secret.value_or(0));
-  request.mutable_manifest()->set_epoch(claim.epoch);
+  request.mutable_manifest()->set_epoch(claim.term);
 }
 void SetWriter(v1::HelloRequest&, const server::TermClaim&) {}
 void SetWriter(v1::ClaimEpochRequest&, const server::TermClaim&) {}
 template <class Request>
 void SetWriter(Request& request, const server::TermClaim& claim) {
-  request.mutable_identity()->set_epoch(claim.epoch);
+  request.mutable_identity()->set_epoch(claim.term);
   request.mutable_identity()->set_secret(claim.secret.value_or(0));
 }
 
@@ -33,7 +33,7 @@ Frame WithWriter(const Frame& frame, const server::TermClaim& claim) {
   FrameHeader header;
   FrameReader reader(frame);
   CISTERN_CHECK(reader.Read(&header, sizeof(header)));
-  header.epoch = claim.epoch;
+  header.epoch = claim.term;
   if (header.body_hash != 0) header.body_hash = BodyHash(frame, claim.secret.value_or(0));
   Frame changed = StartFrame(header);
   if (reader.left() > 0) {
@@ -69,11 +69,11 @@ SimulatedFleet::~SimulatedFleet() {
   for (size_t rank = 0; rank < size(); ++rank) Kill(rank);
 }
 
-server::TermClaim SimulatedFleet::ClaimOf(Term epoch) {
+server::TermClaim SimulatedFleet::ClaimOf(Term term) {
   const auto folder = server::StateFolder::OpenToRead(*disk_, server::StateFolderOf(kDataDir));
   const absl::StatusOr<server::TermClaim> claim =
-      folder.ok() ? (*folder)->ReadTerm(epoch) : absl::StatusOr<server::TermClaim>(folder.status());
-  return claim.ok() ? *claim : server::ParseClaim(epoch, "");
+      folder.ok() ? (*folder)->ReadTerm(term) : absl::StatusOr<server::TermClaim>(folder.status());
+  return claim.ok() ? *claim : server::ParseClaim(term, "");
 }
 
 bool SimulatedFleet::IsUp(size_t rank) {

@@ -80,7 +80,7 @@ class SimulatedFleet {
 
   MemoryFileSystem& disk() { return *disk_; }
   // The claim of a term, read from the disk.
-  server::TermClaim ClaimOf(Term epoch);
+  server::TermClaim ClaimOf(Term term);
   FaultCounts& counts() { return *counts_; }
 
  private:

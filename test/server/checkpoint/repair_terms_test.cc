@@ -12,8 +12,8 @@ namespace {
 
 constexpr char kState[] = "/data/state";
 
-std::string Claim(Term epoch) {
-  return absl::StrCat(kState, "/epoch/", NumberName(epoch));
+std::string Claim(Term term) {
+  return absl::StrCat(kState, "/epoch/", NumberName(term));
 }
 
 TEST(RepairTerms, AFleetWithoutATermLeftBecomesWritableAgain) {

@@ -143,7 +143,7 @@ TEST_F(DamagedRowFile, RefusesAFileFromAnotherPlace) {
   };
   for (const std::string& bytes : {
            other([](RowFileHeader& h) { h.commit = 8; }),
-           other([](RowFileHeader& h) { h.epoch = 4; }),
+           other([](RowFileHeader& h) { h.term = 4; }),
            other([](RowFileHeader& h) { h.cluster_id = 1; }),
            other([](RowFileHeader& h) { h.schema_hash = 1; }),
        }) {

@@ -48,7 +48,7 @@ inline RowFileHeader SampleHeader() {
   header.server_num = 2;
   header.shard_num = 4;
   header.commit = 7;
-  header.epoch = 3;
+  header.term = 3;
   return header;
 }
 

@@ -158,8 +158,8 @@ TEST(StateFolder, TermsKeepGrowingWhenClaimsAreLost) {
 TEST(StateFolder, RefusesTermsThatLeaveNoneToClaim) {
   const auto disk = DiskWith({});
   const auto state = StateFolder::Open(*disk, "/data/state", 0).value();
-  for (const Term epoch : {StateFolder::kMaxTerm + 1, Term{UINT64_MAX}}) {
-    EXPECT_TRUE(absl::IsFailedPrecondition(state->CreateTerm(ParseClaim(epoch, ""))));
+  for (const Term term : {StateFolder::kMaxTerm + 1, Term{UINT64_MAX}}) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(state->CreateTerm(ParseClaim(term, ""))));
   }
   EXPECT_EQ(state->NewestTerm().value(), 0u);
   ASSERT_TRUE(disk->Create(kClaims + NumberName(UINT64_MAX)).ok());

@@ -14,7 +14,7 @@ TEST(TermClaim, ReadsBackWhatWasFormatted) {
   EXPECT_EQ(text,
             "commit 41\nsecret 0f3a5c7e9b1d2f40\nwriter cistern train, process 4711 on host-3\n");
   const TermClaim read = ParseClaim(7, text);
-  EXPECT_EQ(read.epoch, 7u);
+  EXPECT_EQ(read.term, 7u);
   EXPECT_EQ(read.commit, claim.commit);
   EXPECT_EQ(read.secret, claim.secret);
   EXPECT_EQ(read.writer, claim.writer);

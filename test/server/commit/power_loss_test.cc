@@ -56,7 +56,7 @@ class FilesToRead {
 struct Recovered {
   std::string error;  // empty: it recovers
   uint64_t commit = 0;
-  Term epoch = 0;
+  Term term = 0;
 };
 
 // Recovers disks one at a time.
@@ -117,7 +117,7 @@ class Survivors {
     }
     if (rank == 0) *newest = (*state)->manifest();
     found->commit = (*state)->commit();
-    found->epoch = rank == 0 ? claim->epoch : std::min(found->epoch, claim->epoch);
+    found->term = rank == 0 ? claim->term : std::min(found->term, claim->term);
     for (size_t t = 0; t < store.sparse_tables().size(); ++t) {
       const absl::StatusOr<uint64_t> digest = store.sparse_tables()[t]->Digest();
       if (!digest.ok()) return std::string(digest.status().message());
@@ -147,7 +147,7 @@ class SeenDisks {
   // The result of a recovery; an error ends the search.
   void Add(const DiskHash& disk, const Recovered& recovered) {
     absl::MutexLock lock(&mutex_);
-    seen_.try_emplace(disk, recovered.commit, recovered.epoch);
+    seen_.try_emplace(disk, recovered.commit, recovered.term);
   }
   size_t size() const {
     absl::ReaderMutexLock lock(&mutex_);
@@ -201,7 +201,7 @@ class Enumeration {
     for (const Promise& promise : recording_.promises()) {
       if (promise.operation <= prefix) promised = promise;
     }
-    if (found->epoch < promised.epoch) return "a claimed term is forgotten";
+    if (found->term < promised.term) return "a claimed term is forgotten";
     if (found->commit >= promised.commit) return "";
     return absl::StrCat("commit ", promised.commit, " was acknowledged, but only ", found->commit,
                         " is left");

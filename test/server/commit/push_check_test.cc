@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "common/value/accessor/ctr_accessor.h"
@@ -72,17 +73,17 @@ TEST(FindDuplicateKey, FindsTheKeyThatOccursTwice) {
     const ValueBlock blocks[] = {{a, nullptr, nullptr}, {b, nullptr, nullptr}};
     return FindDuplicateKey(map, 7, blocks, pool);
   };
-  EXPECT_EQ(find(), absl::nullopt);
+  EXPECT_EQ(find(), std::nullopt);
   b.push_back(a[1234]);  // in two blocks
-  EXPECT_EQ(find(), absl::make_optional(a[1234]));
+  EXPECT_EQ(find(), std::make_optional(a[1234]));
   b.pop_back();
   a.push_back(a[0]);  // in one block
-  EXPECT_EQ(find(), absl::make_optional(a[0]));
+  EXPECT_EQ(find(), std::make_optional(a[0]));
 }
 
 TEST(FindDuplicateKey, FindsNoneInEmptyBlocks) {
   ThreadPool pool(1);
-  EXPECT_EQ(FindDuplicateKey(Map(3, 1), 3, {}, pool), absl::nullopt);
+  EXPECT_EQ(FindDuplicateKey(Map(3, 1), 3, {}, pool), std::nullopt);
 }
 
 TEST(FiniteScan, ReadsBothNumbersOfAPackedCell) {

@@ -128,7 +128,7 @@ inline bool NoSyncIsSkipped(const SyncCall&) {
 struct Promise {
   size_t operation = 0;  // operations done by then
   uint64_t commit = 0;
-  Term epoch = 0;
+  Term term = 0;
 };
 
 // The state folder of a server; local: each has one of its own.

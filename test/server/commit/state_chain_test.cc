@@ -28,7 +28,7 @@ class StateChainTest : public testing::Test {
     RowFileName name;
     name.base = base;
     name.commit = commit;
-    name.epoch = 1;
+    name.term = 1;
     name.server = server;
     v1::RowFile file;
     file.set_name(FormatRowFileName(name));

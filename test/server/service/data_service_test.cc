@@ -46,7 +46,7 @@ class DataServiceTest : public testing::Test {
     header.cluster_id = own.cluster_id;
     header.schema_hash = own.schema_hash;
     header.shard_map_hash = own.shard_map_hash;
-    header.epoch = own.epoch;
+    header.epoch = own.term;
     header.pass = 1;
     header.count = count;
     header.stride = stride;

@@ -48,11 +48,11 @@ TEST_F(IdentityGuardTest, DistinguishesALostStateFromAnEarlyCaller) {
 TEST_F(IdentityGuardTest, FencesOlderTermsAndRecognizesNewerOnes) {
   ASSERT_TRUE(guard_.Claim(5).ok());
   CallIdentity caller = own_;
-  caller.epoch = 4;
+  caller.term = 4;
   EXPECT_THAT(Refusal(caller), HasSubstr("term 4 is fenced"));
-  caller.epoch = 6;
+  caller.term = 6;
   EXPECT_THAT(Refusal(caller), HasSubstr("has lost its state"));
-  caller.epoch = 5;
+  caller.term = 5;
   EXPECT_TRUE(guard_.Check(caller, kSchema).ok());
 }
 
@@ -60,7 +60,7 @@ TEST_F(IdentityGuardTest, ClaimsOnlyIncrease) {
   EXPECT_TRUE(guard_.Claim(5).ok());
   EXPECT_FALSE(guard_.Claim(5).ok());
   EXPECT_FALSE(guard_.Claim(4).ok());
-  EXPECT_EQ(guard_.epoch(), 5u);
+  EXPECT_EQ(guard_.term(), 5u);
   EXPECT_TRUE(guard_.Claim(9).ok());
 }
 
