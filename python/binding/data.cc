@@ -1,4 +1,4 @@
-#include "python/binding/data.h"
+#include "python/binding/module.h"
 
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>

@@ -1,4 +1,4 @@
-#include "python/binding/jobs.h"
+#include "python/binding/module.h"
 
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/shared_ptr.h>

@@ -1,17 +1,11 @@
 // The extension module cistern_ps._native: what the package cistern_ps is made of. Its interface
 // is not public; cistern_ps/*.py documents the package.
-#include <nanobind/nanobind.h>
+#include "python/binding/module.h"
 
 #include "common/base/log.h"
-#include "python/binding/data.h"
 #include "python/binding/errors.h"
-#include "python/binding/file_jobs.h"
 #include "python/binding/fleet.h"
 #include "python/binding/gil.h"
-#include "python/binding/jobs.h"
-#include "python/binding/rows.h"
-#include "python/binding/serving.h"
-#include "python/binding/step_run.h"
 #include "python/binding/text_jobs.h"
 
 NB_MODULE(_native, module) {

@@ -1,4 +1,4 @@
-#include "python/binding/rows.h"
+#include "python/binding/module.h"
 
 #include <nanobind/stl/shared_ptr.h>
 

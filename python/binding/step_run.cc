@@ -1,4 +1,4 @@
-#include "python/binding/step_run.h"
+#include "python/binding/module.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
