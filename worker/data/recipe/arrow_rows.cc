@@ -2,6 +2,7 @@
 
 #include <arrow/array.h>
 #include <arrow/extension_type.h>
+#include <arrow/type_traits.h>
 #include <arrow/util/decimal.h>
 #include <arrow/util/float16.h>
 
@@ -192,46 +193,12 @@ bool IsSimpleMap(const arrow::DataType& type) {
 
 // Whether Append knows the type.
 bool IsSimple(const arrow::DataType& type) {
-  switch (type.id()) {
-    case arrow::Type::NA:
-    case arrow::Type::BOOL:
-    case arrow::Type::INT8:
-    case arrow::Type::INT16:
-    case arrow::Type::INT32:
-    case arrow::Type::INT64:
-    case arrow::Type::UINT8:
-    case arrow::Type::UINT16:
-    case arrow::Type::UINT32:
-    case arrow::Type::UINT64:
-    case arrow::Type::HALF_FLOAT:
-    case arrow::Type::FLOAT:
-    case arrow::Type::DOUBLE:
-    case arrow::Type::STRING:
-    case arrow::Type::STRING_VIEW:
-    case arrow::Type::BINARY_VIEW:
-    case arrow::Type::LARGE_STRING:
-    case arrow::Type::BINARY:
-    case arrow::Type::LARGE_BINARY:
-    case arrow::Type::FIXED_SIZE_BINARY:
-    case arrow::Type::DATE32:
-    case arrow::Type::DATE64:
-    case arrow::Type::TIMESTAMP:
-    case arrow::Type::TIME32:
-    case arrow::Type::TIME64:
-    case arrow::Type::DURATION:
-    case arrow::Type::INTERVAL_MONTHS:
-    case arrow::Type::INTERVAL_DAY_TIME:
-    case arrow::Type::INTERVAL_MONTH_DAY_NANO:
-    case arrow::Type::DECIMAL32:
-    case arrow::Type::DECIMAL64:
-    case arrow::Type::DECIMAL128:
-    case arrow::Type::DECIMAL256:
-      return true;
-    case arrow::Type::DICTIONARY:
-      return IsSimple(StoredType(*static_cast<const arrow::DictionaryType&>(type).value_type()));
-    default:
-      return HasOwnText(type);
+  const arrow::Type::type id = type.id();
+  if (id == arrow::Type::DICTIONARY) {
+    return IsSimple(StoredType(*static_cast<const arrow::DictionaryType&>(type).value_type()));
   }
+  return id == arrow::Type::NA || arrow::is_primitive(id) || arrow::is_base_binary_like(id) ||
+         arrow::is_binary_view_like(id) || arrow::is_fixed_size_binary(id) || HasOwnText(type);
 }
 
 // Appends the text of a value; nothing for a null.
