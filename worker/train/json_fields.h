@@ -51,21 +51,12 @@ class FieldWriter {
   }
   // A field that was added to an existing format. It is omitted while empty or zero, so that older
   // versions can read the text.
+  template <typename T>
+  void Later(const char* name, const T& value) {
+    if (value != T()) json_[name] = value;
+  }
   void Later(const char* name, const MetricValues& values) {
-    if (values.empty()) return;
-    PutMetrics(values, &json_[name]);
-  }
-  void Later(const char* name, uint64_t count) {
-    if (count > 0) json_[name] = count;
-  }
-  void Later(const char* name, const std::string& text) {
-    if (!text.empty()) json_[name] = text;
-  }
-  void Later(const char* name, const std::map<std::string, std::string>& texts) {
-    if (!texts.empty()) json_[name] = texts;
-  }
-  void Later(const char* name, const std::vector<uint64_t>& numbers) {
-    if (!numbers.empty()) json_[name] = numbers;
+    if (!values.empty()) PutMetrics(values, &json_[name]);
   }
   template <typename T, typename ListFields>
   void Later(const char* name, const std::optional<T>& value, const ListFields& list) {
@@ -114,23 +105,38 @@ class FieldReader {
     if (!reason) return Complain(name, "known to this version");
     out = *reason;
   }
-  void Value(const char* name, std::map<std::string, std::string>& out) {
-    const nlohmann::ordered_json* value = Find(name);
-    if (value == nullptr) return;
-    FieldReader below(*value, absl::StrCat(path_, name, "."));
-    if (value->is_object()) {
-      for (const auto& item : value->items()) below.Value(item.key().c_str(), out[item.key()]);
-    }
-    Merge(below);
+  template <typename T>
+  void Value(const char* name, std::map<std::string, T>& out) {
+    Object(name, out, [](FieldReader& below, std::map<std::string, T>& values) {
+      if (!below.json_.is_object()) return;
+      for (const auto& item : below.json_.items()) {
+        below.Value(item.key().c_str(), values[item.key()]);
+      }
+    });
   }
-  void Value(const char* name, std::map<std::string, uint64_t>& out) {
-    const nlohmann::ordered_json* value = Find(name);
-    if (value == nullptr) return;
-    FieldReader below(*value, absl::StrCat(path_, name, "."));
-    if (value->is_object()) {
-      for (const auto& item : value->items()) below.Value(item.key().c_str(), out[item.key()]);
+  void Value(const char* name, std::vector<uint64_t>& out) {
+    const nlohmann::ordered_json* numbers = Find(name);
+    if (numbers == nullptr) return;
+    if (!numbers->is_array()) return Complain(name, "an array");
+    for (const auto& number : *numbers) {
+      if (!number.is_number_unsigned()) return Complain(name, "an array of integers of 0 or more");
+      out.push_back(number.get<uint64_t>());
     }
-    Merge(below);
+  }
+  void Value(const char* name, MetricValues& out) {
+    const nlohmann::ordered_json* values = Find(name);
+    if (values == nullptr) return;
+    if (!values->is_object()) return Complain(name, "an object");
+    for (const auto& item : values->items()) {
+      MetricValue& value = out.emplace_back();
+      value.name = item.key();
+      value.is_count = item.value().is_number_unsigned();
+      if (item.value().is_null()) continue;
+      if (!item.value().is_number()) {
+        return Complain(absl::StrCat(name, ".", item.key()), "a number");
+      }
+      value.value = item.value().get<double>();
+    }
   }
   template <typename T>
   void Value(const char* name, std::optional<T>& out) {
@@ -150,42 +156,10 @@ class FieldReader {
   }
 
   // A field that older texts lack.
-  void Later(const char* name, uint64_t& out) {
+  template <typename T>
+  void Later(const char* name, T& out) {
     if (json_.is_object() && json_.contains(name)) Value(name, out);
   }
-  void Later(const char* name, std::string& out) {
-    if (json_.is_object() && json_.contains(name)) Value(name, out);
-  }
-  void Later(const char* name, std::map<std::string, std::string>& out) {
-    if (json_.is_object() && json_.contains(name)) Value(name, out);
-  }
-  void Later(const char* name, std::vector<uint64_t>& out) {
-    if (!json_.is_object() || !json_.contains(name)) return;
-    const nlohmann::ordered_json* numbers = Find(name);
-    if (numbers == nullptr) return;
-    if (!numbers->is_array()) return Complain(name, "an array");
-    for (const auto& number : *numbers) {
-      if (!number.is_number_unsigned()) return Complain(name, "an array of integers of 0 or more");
-      out.push_back(number.get<uint64_t>());
-    }
-  }
-  void Later(const char* name, MetricValues& out) {
-    if (!json_.is_object() || !json_.contains(name)) return;
-    const nlohmann::ordered_json* values = Find(name);
-    if (values == nullptr) return;
-    if (!values->is_object()) return Complain(name, "an object");
-    for (const auto& item : values->items()) {
-      MetricValue& value = out.emplace_back();
-      value.name = item.key();
-      value.is_count = item.value().is_number_unsigned();
-      if (item.value().is_null()) continue;
-      if (!item.value().is_number()) {
-        return Complain(absl::StrCat(name, ".", item.key()), "a number");
-      }
-      value.value = item.value().get<double>();
-    }
-  }
-
   template <typename T, typename ListFields>
   void Later(const char* name, std::optional<T>& out, const ListFields& list) {
     if (json_.is_object() && json_.contains(name)) Object(name, out.emplace(), list);
