@@ -121,7 +121,8 @@ const char* Word(ColumnType type) {
 
 namespace {
 
-// A column of text that may be one of numbers in another form than the plain one.
+// A column of text, or of numbers with points, that may be one of numbers in another form than the
+// plain one.
 class WrittenNumbers {
  public:
   WrittenNumbers(size_t place, NumberForm form, size_t counted)
@@ -172,10 +173,14 @@ std::vector<WrittenNumbers> FindWrittenNumbers(const TableProfile& profile) {
   for (size_t i = 0; i < profile.columns.size(); ++i) {
     const ColumnProfile& column = profile.columns[i];
     const bool is_list = std::find(lists.begin(), lists.end(), column.name) != lists.end();
-    if (column.type != ColumnType::kText || is_list || NumbersThings(column.name)) continue;
+    const bool is_number = column.type == ColumnType::kNumber;
+    if (!is_number && column.type != ColumnType::kText) continue;
+    if (is_list || NumbersThings(column.name)) continue;
     std::vector<std::string> texts;
     for (const std::vector<std::string>& row : profile.sample) texts.push_back(row[i]);
     std::optional<NumberForm> form = FindNumberForm(texts);
+    if (is_number && (!form || form->group != '.'))
+      continue;  // plain, unless points mean thousands
     if (form) found.emplace_back(i, *std::move(form), CountedOf(profile.columns.size()));
   }
   return found;

@@ -458,6 +458,11 @@ class FormFinder {
     }
     form.none.insert(form.none.end(), none_.begin(), none_.end());
     std::sort(form.none.begin(), form.none.end());
+    if (ArePointsThousands()) {
+      form.decimal = ',';
+      form.group = '.';
+      return form;
+    }
     for (const auto& [decimal, group] :
          {std::pair{'.', '\0'}, std::pair{'.', ','}, std::pair{',', '\0'}, std::pair{',', '.'},
           std::pair{'.', ' '}, std::pair{',', ' '}, std::pair{'.', '\''}, std::pair{',', '\''},
@@ -558,6 +563,28 @@ class FormFinder {
       ranges.emplace_back(a, b);
     }
     return RiseTogether(ranges);
+  }
+  // Whether 1.047 is a thousand: no number has other than three digits behind its point, though
+  // some end with 0, which programs that shorten fractions leave out, and several are whole numbers
+  // below a thousand, which those that write three digits of each do not write.
+  bool ArePointsThousands() const {
+    constexpr size_t kWholeLeast = 5;  // distinct; a few are codes, such as 0 for none
+    if (clocks_ > 0 || !ranges_.empty()) return false;
+    if (std::any_of(std::begin(scaled_), std::end(scaled_), [](size_t n) { return n > 0; })) {
+      return false;
+    }
+    std::set<std::string> whole_numbers;
+    bool ends_with_0 = false;
+    for (const std::string& number : numbers_) {
+      std::string whole = number;
+      if (!Ungroup('.', &whole)) return false;
+      if (whole.find_first_not_of("0123456789") != std::string::npos) return false;
+      const bool has_point = whole.size() < number.size();
+      if (!has_point && whole.size() > kGroupDigits) return false;
+      ends_with_0 = ends_with_0 || (has_point && whole.back() == '0');
+      if (!has_point && whole_numbers.size() < kWholeLeast) whole_numbers.insert(whole);
+    }
+    return ends_with_0 && whole_numbers.size() == kWholeLeast;
   }
   bool Fits(char decimal, char group) const {
     bool proof = decimal == '.' && group == 0;

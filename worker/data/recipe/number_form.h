@@ -39,7 +39,8 @@ absl::string_view PlainField(absl::string_view field, const NumberForm& form, st
 //
 // Codes are no numbers: u17, 2024-05, 10.0.0.1, times of day (16:27), and lists of codes such as
 // "101 205"; ranges whose ends do not rise together. Thousands are believed if some group of three
-// begins with 0, as a tenth of them does.
+// begins with 0, as a tenth of them does; with points, if 930 and 1.040 occur, but no 1.04 or
+// 930.000, which is why a column of plain numbers may have this form.
 std::optional<NumberForm> FindNumberForm(absl::Span<const std::string> texts);
 
 // Kinds of texts among numbers, at most, that stand for no number.

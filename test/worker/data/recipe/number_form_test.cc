@@ -184,6 +184,26 @@ TEST(NumberUnit, FamiliesAndCurrenciesHaveSeveralNames) {
   EXPECT_FALSE(MayStandBefore("kg"));
 }
 
+TEST(NumberForm, PointsAreThousandsIfNoFractionIsWrittenSo) {
+  const auto written = [](int x) {
+    return x < 1000 ? absl::StrCat(x)
+                    : absl::StrCat(x / 1000, ".", absl::StrCat(1000 + x % 1000).substr(1));
+  };
+  const auto group_of = [](const std::function<std::string(int)>& write) {
+    const std::optional<NumberForm> form = FindNumberForm(Written(write));
+    return form ? form->group : '?';
+  };
+  EXPECT_EQ(group_of([&](int x) { return written(x / 20); }),
+            '.');  // 0, 51, ..., 1.040, ..., 5.131
+  EXPECT_EQ(group_of([&](int x) { return written(x / 20) + " EUR"; }), '.');
+  EXPECT_EQ(Plain("1.040", {',', '.', "", {}}), "1040");
+  // Three digits in all rows; the shortest form; none below 1; a whole number as a code.
+  EXPECT_EQ(group_of([&](int x) { return written(1000 + x / 20); }), 0);
+  EXPECT_EQ(group_of([](int x) { return absl::StrCat(x / 20 / 1000.0); }), 0);
+  EXPECT_EQ(group_of([&](int x) { return absl::StrCat("0.", 100 + x / 200); }), 0);
+  EXPECT_EQ(group_of([&](int x) { return x % 3000 == 0 ? "0" : written(1000 + x / 20); }), 0);
+}
+
 TEST(NumberForm, CodesAndListsHaveNone) {
   const std::function<std::string(int)> writes[] = {
       [](int x) { return absl::StrCat("u", x); },
