@@ -1,5 +1,6 @@
 #include "app/predict/evaluate.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -103,7 +104,12 @@ absl::StatusOr<EvalSummary> EvaluateModel(EvaluateOptions options, const OnNote&
   PredictOptions text;
   static_cast<EvaluateOptions&>(text) = options;
   CISTERN_RETURN_IF_ERROR(TakeTables(&text));
-  if (!text.text.files.empty()) return EvaluateText(text, note);
+  if (!text.text.files.empty()) {
+    absl::StatusOr<EvalSummary> score = EvaluateText(text, note);
+    std::vector<std::string> named = OptionsOf(score.status());
+    std::replace(named.begin(), named.end(), std::string("input"), std::string("data"));
+    return named.empty() ? std::move(score) : WithOptions(score.status(), named);
+  }
   return WithModel(&options, note,
                    [&](const ModelConfig& config, ParameterClient& client, const JobOptions& job) {
                      return Evaluate(config, client, options.data, job);
