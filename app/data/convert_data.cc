@@ -20,6 +20,7 @@ void NoteFindings(const data::ConvertSummary& summary, bool by_recipe, const Job
         "words in UTF-8, in other files or requests, would have other keys (iconv -f latin1 -t "
         "utf8)"));
   }
+  for (const std::string& sentence : summary.written_numbers) calls.Note("note: " + sentence);
   if (by_recipe) {
     for (const std::string& sentence : data::UnseenValues(summary, nullptr)) {
       calls.Note("note: " + sentence);
@@ -49,6 +50,7 @@ absl::StatusOr<data::ConvertSummary> ConvertData(ConvertDataOptions options, con
                     {option, "recipe"}),
         "leave one of them out");
   }
+  options.find_numbers = options.recipe.empty();
   if (options.part != DataPart::kAll) {
     options.select = [held_out = options.part == DataPart::kTest](
                          uint64_t row, const std::vector<absl::string_view>& fields) {

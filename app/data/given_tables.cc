@@ -67,6 +67,20 @@ absl::Status ListFirstTable(const std::string& out, const std::string& table,
   return WriteWhole(files, absl::StrCat(out, "/", kTablesFile), LinesOf(first));
 }
 
+std::vector<std::string> GivenTables(const std::string& out) {
+  LocalFileSystem files;
+  const absl::StatusOr<std::string> list =
+      ReadWhole(files, absl::StrCat(out, "/", kTablesFile), kListBytesMost);
+  std::vector<std::string> paths;
+  if (!list.ok()) return paths;
+  for (const absl::string_view line : absl::StrSplit(*list, '\n', absl::SkipEmpty())) {
+    if (line.size() <= kHashDigits) continue;
+    const absl::string_view path = line.substr(kHashDigits + 1);
+    if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.emplace_back(path);
+  }
+  return paths;
+}
+
 absl::Status NoteRepeatedTables(const std::string& out, const std::vector<std::string>& tables,
                                 const JobCalls& calls) {
   LocalFileSystem files;

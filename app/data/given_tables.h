@@ -18,6 +18,9 @@ inline constexpr char kTablesFile[] = "tables.txt";
 absl::Status ListFirstTable(const std::string& out, const std::string& table,
                             const JobCalls& calls);
 
+// The paths in the list, each once; none without a list.
+std::vector<std::string> GivenTables(const std::string& out);
+
 // Notes the files of `tables` whose bytes the run was given before, and adds all of them to the
 // list. The newest ones may be given again: a command that was interrupted is repeated, and one
 // that has finished does nothing then. Errors as ListFirstTable.

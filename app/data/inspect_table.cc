@@ -106,6 +106,7 @@ absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const Table
   absl::StatusOr<std::vector<std::string>> columns = data::ExpandColumns(options.columns);
   if (!columns.ok()) return WithOptions(columns.status(), {"columns"});
   how.columns = *std::move(columns);
+  how.add_columns = options.add_columns;
   how.mentions = data::LabelNames({}, wishes.label);
   if (how.mentions.size() > 1) how.mentions.push_back(wishes.label);
   if (!wishes.weight.empty()) how.mentions.push_back(wishes.weight);

@@ -136,6 +136,7 @@ data::ConvertOptions MoreTables::Base(const std::string& file) const {
   options.overwrite = true;
   options.columns = options_.columns;
   options.delimiter = options_.delimiter;
+  options.add_columns = options_.add_columns;
   return options;
 }
 
@@ -256,7 +257,8 @@ absl::Status MoreTables::ReportOtherColumns(const std::string& file) const {
     const std::string trimmed(absl::StripAsciiWhitespace(name));
     if (std::find(known.begin(), known.end(), trimmed) == known.end()) others.push_back(name);
   }
-  if (!others.empty() && calls_.other_columns) calls_.other_columns(file, others);
+  if (others.empty() || !calls_.other_columns) return absl::OkStatus();
+  calls_.other_columns({file, others, GivenTables(options_.out)});
   return absl::OkStatus();
 }
 
@@ -405,6 +407,21 @@ absl::Status CheckNegatives(const MoreOptions& options, const std::string& file)
       absl::StrCat("add ", of_model, " to leave out the others, or 1 if the file holds no more"));
 }
 
+// Refuses a column that the recipe has not.
+absl::Status CheckAdded(const MoreOptions& options, const FoundRecipe& recipe) {
+  const std::vector<std::string>& known = recipe.recipe.layout.columns;
+  for (const std::string& name : options.add_columns) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return WithOptions(
+        absl::InvalidArgumentError(absl::StrCat(
+            "column '", name, "' is new to ", options.out,
+            ": a trained network has no inputs for it, and one with more inputs begins anew; train "
+            "a new run on the tables of all days, in which it is empty where it is not there")),
+        {"more", "add_column"});
+  }
+  return absl::OkStatus();
+}
+
 absl::Status AsArgument(const absl::Status& status) {
   if (!absl::IsNotFound(status)) return status;
   return WithOptions(MissingIsWrong(status), {"more"});
@@ -429,6 +446,7 @@ absl::StatusOr<MoreData> ConvertMore(const MoreOptions& given, const TableCalls&
     is_text.push_back(text);
     if (!text) continue;
     CISTERN_RETURN_IF_ERROR(CheckNegatives(options, file));
+    CISTERN_RETURN_IF_ERROR(CheckAdded(options, *recipe));
     if (!tables) tables.emplace(options, *recipe, calls);
     tables->Add(file);
   }

@@ -21,6 +21,8 @@ struct MoreOptions {
   // fields. Empty, 0: as OpenRecipeTable finds them.
   std::vector<std::string> columns;
   char delimiter = 0;
+  // Columns of the recipe that some of the tables lack: they are empty there.
+  std::vector<std::string> add_columns;
   uint32_t workers = 1;
   // The model's negative_rate, and what the caller says of the tables: as much of their negative
   // rows is kept, or, if it is 1, they hold no more. 0: nothing was said.
@@ -40,9 +42,10 @@ struct MoreData {
 // (with those that were rare in earlier days: OUT/rare.txt, OUT/more/NAME.rare). A tenth of their
 // rows is held out in OUT/more/NAME.test, and becomes the evaluation data of the run.
 //
-// kInvalidArgument, with a fix: the run has no recipe; there are several workers, each of which
-// would convert; the new rows are of one class, or nearly so where earlier ones were not; tables
-// whose share of negative rows is not said, or is not that of the model.
+// kInvalidArgument, with a fix: the run has no recipe; a column to add that it does not have; there
+// are several workers, each of which would convert; the new rows are of one class, or nearly so
+// where earlier ones were not; tables whose share of negative rows is not said, or is not that of
+// the model.
 absl::StatusOr<MoreData> ConvertMore(const MoreOptions& options, const TableCalls& calls);
 
 }  // namespace cistern::app

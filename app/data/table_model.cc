@@ -146,6 +146,12 @@ absl::Status WriteTableModel(const InspectedTable& table, const TableOptions& op
 absl::StatusOr<InspectedTable> InitModel(const InitOptions& options, const JobCalls& calls) {
   CISTERN_RETURN_IF_ERROR(CheckOutFolder(options.out));
   CISTERN_RETURN_IF_ERROR(WithOptions(CheckNameForJson("the folder", options.out), {"out"}));
+  if (IsRunFolder(options.out)) {
+    return WithFix(WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                                   options.out, " holds a run, whose model would be replaced")),
+                               {"out"}),
+                   "name another folder");
+  }
   LocalFileSystem files;
   for (const char* const name : {kRunModelFile, data::kRecipeFile}) {
     const std::string path = absl::StrCat(options.out, "/", name);
@@ -173,6 +179,7 @@ absl::StatusOr<TableModel> MakeTableModel(const std::string& path, const TableOp
   CISTERN_RETURN_IF_ERROR(WriteTableModel(table, options, out, calls));
   data::ConvertOptions training, test;
   training.input = {path};
+  training.add_columns = test.add_columns = options.add_columns;
   training.negative_rate = options.kept_negatives();
   const std::string& named = options.evaluation();
   test.input = {named.empty() ? path : named};
@@ -236,6 +243,7 @@ absl::StatusOr<TableModel> MakeTableModel(const std::string& path, const TableOp
   if (!options.final_test().empty()) {
     data::ConvertOptions last;
     last.input = {options.final_test()};
+    last.add_columns = options.add_columns;
     CISTERN_RETURN_IF_ERROR(ConvertPart(out, kFinalTest, last, calls).status());
   }
   return made;

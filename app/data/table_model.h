@@ -18,12 +18,17 @@ inline constexpr char kRareFile[] = "rare.txt";
 // The data set of TableOptions::final_test, below OUT/data.
 inline constexpr char kFinalTest[] = "final";
 
+// Columns of a later file that the tables of a run had not: its model cannot read them.
+struct OtherColumns {
+  std::string file;
+  std::vector<std::string> columns;
+  std::vector<std::string> earlier;  // the files that the run was given before
+};
+
 // What is called while tables become data.
 struct TableCalls : JobCalls {
   std::function<void(const InspectedTable& table)> inspected;
-  // `file` has columns that the first table had not: the model cannot read them.
-  std::function<void(const std::string& file, const std::vector<std::string>& columns)>
-      other_columns;
+  std::function<void(const OtherColumns& others)> other_columns;
 };
 
 // Writes OUT/model.json, OUT/recipe.json with its vocabulary, and OUT/rare.txt. The model trains on

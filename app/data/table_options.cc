@@ -24,6 +24,7 @@ std::string GivenOption(const TableOptions& options) {
       {"separator", wishes.separator != 0},
       {"delimiter", options.delimiter != 0},
       {"columns", !options.columns.empty()},
+      {"add_column", !options.add_columns.empty()},
       {"min_count", wishes.min_count > 0},
       {"negative_rate", options.negative_rate != 0},
       {"model", options.model != TableOptions().model},

@@ -10,13 +10,14 @@
 namespace cistern::app {
 
 struct TableOptions {
-  data::TableWishes wishes;          // what becomes of the columns
-  std::string model = "auto";        // or a word of ModelKindOf
-  char delimiter = 0;                // between fields; 0: found
-  std::vector<std::string> columns;  // of files without a header line
-  double negative_rate = 0;          // of the rows to train on; 0: not given, all
-  std::vector<std::string> set;      // overrides of the model file, which are checked early
-  std::string valid;                 // the evaluation data, which chooses the epoch
+  data::TableWishes wishes;              // what becomes of the columns
+  std::string model = "auto";            // or a word of ModelKindOf
+  char delimiter = 0;                    // between fields; 0: found
+  std::vector<std::string> columns;      // of files without a header line
+  std::vector<std::string> add_columns;  // that some of the files lack: they are empty there
+  double negative_rate = 0;              // of the rows to train on; 0: not given, all
+  std::vector<std::string> set;          // overrides of the model file, which are checked early
+  std::string valid;                     // the evaluation data, which chooses the epoch
   std::string test;  // as valid if that is empty; else data that is scored once, at the end
 
   double kept_negatives() const { return negative_rate == 0 ? 1 : negative_rate; }

@@ -94,6 +94,7 @@ absl::Status ApplyMore(const TrainData& data, TrainRunOptions* options, const Ta
   more.model_negatives = config.cistern.negative_rate;
   more.table_negatives = data.table.negative_rate;
   more.columns = data.table.columns;
+  more.add_columns = data.table.add_columns;
   more.delimiter = data.table.delimiter;
   CISTERN_ASSIGN_OR_RETURN(MoreData converted, ConvertMore(more, calls));
   CISTERN_RETURN_IF_ERROR(WithOptions(CheckNameForJson("the data", converted.source), {"more"}));
@@ -116,6 +117,7 @@ TableOptions TrainData::of_table() const {
   options.valid = options.test = "";
   options.negative_rate = 0;
   options.columns.clear();
+  options.add_columns.clear();
   options.delimiter = 0;
   return options;
 }

@@ -134,6 +134,9 @@ void AddInputFlags(Command& command, ConvertFlags* flags) {
   command.List("--columns", &options.columns, true,
                {"NAME,...", "Column names of a file without a header line; C1..C26 is a range.",
                 "--columns label,I1..I13,C1..C26"});
+  command.List("--add-column", &options.add_columns, true,
+               {"COLUMN,...", "Columns that some of the files lack: they are empty there.",
+                "--add-column brand"});
   command.Switch("--trim", &options.trim,
                  {"", "Spaces around a field do not count, as in 'a, b'.", "--trim"});
   command.List("--missing-values", &options.missing_values, true,

@@ -9,6 +9,7 @@
 #include "cli/command/job_console.h"
 #include "cli/terminal/aligned_text.h"
 #include "cli/terminal/exit_code.h"
+#include "common/manual/manual.h"
 
 namespace cistern::cli {
 namespace {
@@ -66,11 +67,27 @@ const std::vector<FlagWords>& Wordings() {
       {{"more", "data.convert.recipe"},
        "convert it first: cistern data convert --recipe ... --extend --input FILE",
        "--more "},
+      {{"more", "add_column"},
+       "cistern train TABLES_SO_FAR FILE --add-column COLUMN --out NEW",
+       "--add-column: "},
       {{"negative_rate", "more"},
        "leave it out; to train on fewer, start a new run: cistern train TABLE --negative-rate "
        "NUMBER",
        "--negative-rate "}};
   return *wordings;
+}
+
+// The files of a new run, earlier ones first, as they are typed.
+std::string TablesText(const app::OtherColumns& others) {
+  constexpr size_t kNamedMost = 4;
+  std::vector<std::string> words;
+  if (others.earlier.empty() || others.earlier.size() > kNamedMost) {
+    words.push_back("TABLES_SO_FAR");
+  } else {
+    for (const std::string& file : others.earlier) words.push_back(ShellQuoted(file));
+  }
+  words.push_back(ShellQuoted(others.file));
+  return absl::StrJoin(words, " ");
 }
 
 // The error, worded with flags, without options to add at its end.
@@ -132,6 +149,11 @@ void AddTableModelFlags(Command& command, TableModelFlags* flags) {
   command.List("--columns", &options.columns, true,
                {"NAME,...", "Table, --more: the names of its columns, if it has no header line.",
                 "--columns label,I1..I13,C1..C26"});
+  command.List("--add-column", &options.add_columns, true,
+               {"COLUMN,...",
+                "Table, --more: columns that some of the files lack, such as new ones of a later "
+                "day; they are empty there.",
+                "--add-column brand"});
   command.Flag("--min-count", &wishes.min_count,
                {"INT",
                 "Table: values seen fewer times in their column share one key; 0: chosen by the "
@@ -215,13 +237,14 @@ app::TableCalls TableCallsOn(Console& console, const app::TableOptions& options)
                              " chooses the epoch, as --valid does, so its score is a little too "
                              "good; --valid FILE beside --test leaves it untouched until the end"));
   };
-  calls.other_columns = [&console](const std::string& file,
-                                   const std::vector<std::string>& columns) {
+  calls.other_columns = [&console](const app::OtherColumns& others) {
     console.Say(absl::StrCat(
-        "note: ", file, " has columns that the first table had not: ", absl::StrJoin(columns, ", "),
+        "note: ", others.file,
+        " has columns that the first table had not: ", absl::StrJoin(others.columns, ", "),
         ". This model does not read them: its network has no inputs for them, and one with more "
-        "inputs begins anew. To use them, train on the tables that have them: cistern train ",
-        file, " --out NEW"));
+        "inputs begins anew. To use them, train on all tables: cistern train ",
+        TablesText(others), " --add-column ", ShellQuoted(absl::StrJoin(others.columns, ",")),
+        " --out NEW"));
   };
   return calls;
 }

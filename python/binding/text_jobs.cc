@@ -50,6 +50,7 @@ app::ConvertDataOptions ReadConvertOptions(Keywords* keywords) {
   keywords->ReadWord("format", app::kTextFormats, &options.format);
   keywords->ReadCharacter("delimiter", &options.delimiter);
   keywords->ReadNames("columns", &options.columns);
+  keywords->ReadNames("add_column", &options.add_columns);
   keywords->Read("trim", &options.trim);
   keywords->ReadNames("missing_values", &options.missing_values);
   keywords->Read("skip_rows", &options.skip_rows);
@@ -269,6 +270,7 @@ app::TableOptions ReadTableOptions(Keywords* keywords) {
   keywords->Read("min_count", &wishes.min_count);
   keywords->ReadCharacter("delimiter", &options.delimiter);
   keywords->ReadNames("columns", &options.columns);
+  keywords->ReadNames("add_column", &options.add_columns);
   keywords->Read("negative_rate", &options.negative_rate);
   keywords->Read("model", &options.model);
   return options;
@@ -284,9 +286,11 @@ app::TableCalls TableCallsOf(const Listener& listener) {
                       table.plan.slots, " slots, ", table.plan.dense, " dense features, ",
                       table.profile.rows, " rows"));
   };
-  calls.other_columns = [note](const std::string& file, const std::vector<std::string>& columns) {
-    note(absl::StrCat("note: ", file, " has columns that this model does not read: ",
-                      absl::StrJoin(columns, ", ")));
+  calls.other_columns = [note](const app::OtherColumns& others) {
+    note(absl::StrCat("note: ", others.file, " has columns that this model does not read: ",
+                      absl::StrJoin(others.columns, ", "),
+                      ". To use them, train a new run on the tables of all days, with these "
+                      "columns as add_column"));
   };
   return calls;
 }

@@ -188,7 +188,7 @@ def train(
     more: data sets or tables with which a finished run continues, such as the next day's (`cistern train --more`).
 
     table: options of a table, as the flags of `cistern train TABLE`, with underscores: {"label": "click", "dense": ["age"],
-    "negative_rate": 0.1, "model": "dcnv2", "test": "test.csv"} ... With `more`: valid, test, negative_rate of its tables.
+    "negative_rate": 0.1, "model": "dcnv2", "test": "test.csv"} ... With `more`: valid, test, negative_rate, add_column of its tables.
 
     publish: a serving folder that is kept at the newest commit, while the training runs and at its end. Not for servers
     elsewhere, and not with `fleet`.

@@ -5,6 +5,8 @@ import io
 import json
 import pathlib
 import random
+import re
+import shlex
 import shutil
 import tempfile
 import unittest
@@ -41,6 +43,7 @@ class DailyTest(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         write(cls.folder / "day1.csv", day(3000, 1, OLD, words=("no", "yes")))
         write(cls.folder / "day2.csv", day(5000, 2, OLD + NEW, words=("No", "YES")))
+        write(cls.folder / "narrow.csv", day(400, 10, OLD, price=False))
         write(cls.folder / "day3.csv", day(2000, 3, NEW, words=("0", "1")))
         result = finish(start("cistern", "train", "day1.csv", "--out", "first", cwd=cls.folder))
         assert result.code == 0, result
@@ -158,10 +161,33 @@ class DailyTest(unittest.TestCase):
         run = self.copy("columns")
         rows = [{**row, "color": "red"} for row in day(400, 9, OLD)]
         write(self.folder / "wide.csv", rows)
-        self.expect(self.cistern("train", run, "--resume", "--more", "wide.csv"), 0, "color", "cistern train wide.csv --out NEW")
-        write(self.folder / "narrow.csv", day(400, 10, OLD, price=False))
+        self.expect(self.cistern("train", run, "--resume", "--more", "wide.csv"), 0, "color",
+                    "cistern train 'day1.csv' 'wide.csv' --add-column 'color' --out NEW")
         self.expect(self.cistern("train", run, "--resume", "--more", "narrow.csv"), 2, "no column 'price'")
         self.expect(self.cistern("train", run, "--more", "wide.csv"), 2, "--resume")
+
+    def test_a_new_column_is_learned_as_the_note_says(self):
+        """Clicks of the later days depend on the color, too."""
+        draw = random.Random(13)
+        def colored(rows, seed):
+            made = []
+            for row in day(rows, seed, OLD):
+                red = draw.random() < 0.5
+                made.append({**row, "click": "1" if red and draw.random() < 0.8 else row["click"], "color": "red" if red else "blue"})
+            return made
+        write(self.folder / "colored.csv", colored(2000, 14))
+        write(self.folder / "later.csv", colored(2000, 15))
+        run = self.copy("colors")
+        said = self.expect(self.cistern("train", run, "--resume", "--more", "colored.csv"), 0)
+        without = self.auc(run, "later.csv")
+        command = shlex.split(re.search(r"cistern (train .*) NEW", said.err).group(1))
+        self.expect(self.cistern(*command, "all"), 0)
+        self.assertGreater(self.auc("all", "later.csv"), without + 0.04)
+        refused = self.expect(self.cistern("train", run, "--resume", "--more", "colored.csv", "--add-column", "color"), 2)
+        self.assertIn("column 'color' is new to", refused.err)
+        # A day without a column that the run has.
+        self.expect(self.cistern("train", run, "--resume", "--more", "narrow.csv", "--add-column", "price"), 0)
+        self.expect(self.cistern("predict", run, "--input", "narrow.csv", "--output", "p.csv"), 2, "no column 'price'")
 
     def test_a_second_file_is_scored_once_at_the_end(self):
         write(self.folder / "test.csv", day(600, 11, OLD))

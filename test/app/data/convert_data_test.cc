@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <functional>
+
+#include "common/io/file_system.h"
 #include "test/app/data/text_fixture.h"
 
 namespace cistern::app {
@@ -57,6 +60,30 @@ TEST_F(ConvertsData, AndNotesWhatIsOdd) {
                                  HasSubstr("all 150 labels are 0")));
   EXPECT_EQ(LabelDimOf(*zero), 1u);  // the weight is none
   EXPECT_EQ(JsonOf(*zero)["sample_weights"], true);
+}
+
+TEST_F(ConvertsData, WithNumbersAsPeopleWriteThem) {
+  const auto table = [&](const std::string& name, const std::function<std::string(int)>& price) {
+    std::string rows = "click,user,price\n";
+    for (int i = 0; i < 150; ++i) absl::StrAppend(&rows, i % 3 == 0, ",u,", price(7 * i), "\n");
+    return WriteText(name, rows);
+  };
+  LocalFileSystem files;
+  const auto bytes = [&](const std::string& input, const JobCalls& calls) {
+    const absl::Status done = ConvertData(Options(input, input + ".out"), calls).status();
+    EXPECT_TRUE(done.ok()) << done;
+    return ReadWhole(files, input + ".out/part-00000.norm", 1 << 20).value_or("");
+  };
+  const std::string plain = bytes(table("plain", [](int x) { return absl::StrCat(x, ".5"); }), {});
+  std::vector<std::string> notes;
+  JobCalls calls;
+  calls.note = [&](const std::string& line) { notes.push_back(line); };
+  EXPECT_EQ(bytes(table("dollars", [](int x) { return absl::StrCat("$", x, ".5"); }), calls),
+            plain);
+  EXPECT_EQ(bytes(table("commas", [](int x) { return absl::StrCat("\"", x, ",5\""); }), calls),
+            plain);
+  EXPECT_THAT(notes, ElementsAre("note: the numbers of 'price': unit $",
+                                 "note: the numbers of 'price': written with a decimal comma"));
 }
 
 TEST_F(ConvertsData, ByARecipeThatStandsAlone) {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "common/io/file_system.h"
 #include "test/app/data/text_fixture.h"
 #include "worker/data/prepare/convert.h"
 
@@ -54,6 +55,35 @@ TEST_F(MoreDataTest, NamesTheColumnsOfAFileWithoutHeader) {
   const absl::StatusOr<MoreData> more = ConvertMore(options_, {});
   ASSERT_TRUE(more.ok()) << more.status();
   EXPECT_EQ(more->source, In("run/more/day2/file_list.txt"));
+}
+
+TEST_F(MoreDataTest, NamesTheColumnsOfAFileWithoutHeaderAndWithMore) {
+  options_.files = {WriteText("day2.csv", "0,u1,10.5,b1\n1,u2,11.5,b2\n")};
+  const absl::Status more = ConvertMore(options_, {}).status();
+  EXPECT_THAT(OptionsOf(more), ElementsAre("columns=NAME,...")) << more;
+  EXPECT_THAT(more.message(), HasSubstr("had 3, click,user,price"));
+}
+
+TEST_F(MoreDataTest, LeavesAddedColumnsEmpty) {
+  std::string without, empty;
+  for (int i = 0; i < 400; ++i) {
+    absl::StrAppend(&without, i % 4 == 0, ",", i % 19, ".5\n");
+    absl::StrAppend(&empty, i % 4 == 0, ",,", i % 19, ".5\n");
+  }
+  options_.files = {WriteText("without.csv", absl::StrCat("click,price\n", without))};
+  EXPECT_THAT(OptionsOfError(), ElementsAre("add_column=user"));
+  options_.add_columns = {"user"};
+  const absl::StatusOr<MoreData> added = ConvertMore(options_, {});
+  ASSERT_TRUE(added.ok()) << added.status();
+  options_.files = {WriteText("empty.csv", absl::StrCat("click,user,price\n", empty))};
+  ASSERT_TRUE(ConvertMore(options_, {}).ok());
+  const auto bytes = [&](const char* name) {
+    LocalFileSystem files;
+    return *ReadWhole(files, absl::StrCat(In("run/more/"), name, "/part-00000.norm"), 1 << 20);
+  };
+  EXPECT_EQ(bytes("without"), bytes("empty"));
+  options_.add_columns = {"brand"};  // which the model has no inputs for
+  EXPECT_THAT(OptionsOfError(), ElementsAre("more", "add_column"));
 }
 
 TEST_F(MoreDataTest, WarnsOfValuesAndNumbersUnlikeThoseOfBefore) {

@@ -50,6 +50,17 @@ TEST_F(TableModels, AreAModelFileAndARecipe) {
   EXPECT_THAT(OptionsOf(InitModel(options, {}).status()), ElementsAre("out"));
 }
 
+TEST_F(TableModels, AreNotWrittenInTheFolderOfARun) {
+  InitOptions init;
+  init.table = Write("a", 300);
+  init.out = In("run");
+  init.overwrite = true;
+  ASSERT_TRUE(InitModel(init, {}).ok());
+  ASSERT_TRUE(InitModel(init, {}).ok());
+  WriteText("run/metrics.jsonl", "");
+  EXPECT_THAT(OptionsOf(InitModel(init, {}).status()), ElementsAre("out"));
+}
+
 TEST_F(TableModels, HoldOutATenthOrUseTheDataNamed) {
   std::vector<std::string> notes, amounts;
   uint64_t inspected = 0;

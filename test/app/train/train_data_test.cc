@@ -61,16 +61,17 @@ TEST_F(TrainDataTest, TrainsATableAndContinuesWithTheNextDay) {
   TrainRunOptions options = Options(In("run"), "");
   EXPECT_THAT(Refused(more, options), ElementsAre("more", "resume", "out"));
   options.resume = true;
-  std::vector<std::string> notes, other_columns;
+  std::vector<std::string> notes;
+  OtherColumns others;
   TableCalls calls;
   calls.note = [&](const std::string& line) { notes.push_back(line); };
-  calls.other_columns = [&](const std::string&, const std::vector<std::string>& columns) {
-    other_columns = columns;
-  };
+  calls.other_columns = [&](const OtherColumns& found) { others = found; };
   ASSERT_EQ(ApplyTrainData(more, &options, calls), absl::OkStatus());
   EXPECT_EQ(options.out, In("run"));
   EXPECT_TRUE(options.more);
-  EXPECT_THAT(other_columns, ElementsAre("new"));
+  EXPECT_EQ(others.file, more.more.front());
+  EXPECT_THAT(others.columns, ElementsAre("new"));
+  EXPECT_EQ(others.earlier.size(), 1u);  // the table of the run
   EXPECT_THAT(notes, Contains(HasSubstr("new values that get keys of their own: user 19")));
   EXPECT_THAT(options.model.set, Contains(absl::StrCat("layers.0.source=\"", In("run"),
                                                        "/more/day2/file_list.txt\"")));

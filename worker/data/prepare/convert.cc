@@ -5,6 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "worker/data/format/norm_set_writer.h"
 #include "worker/data/format/output_folder.h"
@@ -61,6 +63,8 @@ class Conversion {
   absl::Status Fit(const std::string& folder);
   absl::Status WithColumnFix(const absl::Status& error,
                              const std::vector<std::string>& columns) const;
+  absl::Status WithRenameFix(const absl::Status& error,
+                             const std::vector<std::string>& columns) const;
   absl::Status CountInput();
   absl::Status FitRow(const TextRow& row);
   // Remembers the first row with a value that is not UTF-8.
@@ -87,6 +91,7 @@ class Conversion {
   RowPlaces places_;                   // of the table that is read
   const std::string* path_ = nullptr;  // likewise
   std::string not_utf8_;
+  std::vector<std::string> written_numbers_;
   std::vector<std::string> odd_fields_;  // of the tables of the current stage
   NumberSlots numbers_;
   std::optional<SpellingCheck> spelling_;  // with a given recipe
@@ -110,6 +115,28 @@ absl::StatusOr<std::unique_ptr<TextTable>> Conversion::OpenTable(const std::stri
   return OpenInput(options_, columns_, *members_, path);
 }
 
+// error: of a column that a file with a header line lacks. Only a feature may be empty, which hides
+// a name that is misspelled.
+absl::Status Conversion::WithRenameFix(const absl::Status& error,
+                                       const std::vector<std::string>& columns) const {
+  const auto is_absent = [&](const std::string& name) {
+    return std::none_of(columns.begin(), columns.end(), [&](const std::string& column) {
+      return absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(column), name);
+    });
+  };
+  const std::vector<std::string> read = ReadColumns(*recipe_), features = FeatureColumns(*recipe_);
+  const bool only_features = std::all_of(read.begin(), read.end(), [&](const std::string& name) {
+    return !is_absent(name) || std::count(features.begin(), features.end(), name) > 0;
+  });
+  const auto absent = std::find_if(features.begin(), features.end(), is_absent);
+  if (!only_features || absent == features.end()) {
+    return WithMessage(error, absl::StrCat(error.message(), ": rename or add it"));
+  }
+  return WithOptions(
+      WithMessage(error, absl::StrCat(error.message(), ": rename it, or let it be empty")),
+      {absl::StrCat("add_column=", *absent)});
+}
+
 // error: of a column that the table lacks. The first line of a file without a header names none.
 absl::Status Conversion::WithColumnFix(const absl::Status& error,
                                        const std::vector<std::string>& columns) const {
@@ -118,16 +145,21 @@ absl::Status Conversion::WithColumnFix(const absl::Status& error,
     return std::count(columns.begin(), columns.end(), name) > 0;
   });
   const std::vector<std::string>& all = recipe_->layout.columns;
-  if (names_any || !options_.columns.empty() || all.size() != columns.size()) {
-    return WithMessage(error, absl::StrCat(error.message(),
-                                           ": rename or add it; fields of a feature may be empty"));
+  if (names_any || !options_.columns.empty()) return WithRenameFix(error, columns);
+  const std::string names = absl::StrJoin(all, ",");
+  if (all.size() == columns.size()) {
+    return WithOptions(
+        WithMessage(error, absl::StrCat(error.message(),
+                                        ": if the file has no header line, but the columns of the "
+                                        "training table in their order, name them")),
+        {absl::StrCat("columns=", names)});
   }
-  const std::string names = absl::StrCat("columns=", absl::StrJoin(all, ","));
   return WithOptions(
-      WithMessage(error, absl::StrCat(error.message(),
-                                      ": if the file has no header line, but the columns of the "
-                                      "training table in their order, name them")),
-      {names});
+      WithMessage(error,
+                  absl::StrCat(error.message(), ": if the file has no header line, name its ",
+                               columns.size(), " columns in their order; the training table had ",
+                               all.size(), ", ", names)),
+      {"columns=NAME,..."});
 }
 
 absl::Status Conversion::Plan(const TextTable& table, const std::string& path) {
@@ -142,6 +174,11 @@ absl::Status Conversion::Plan(const TextTable& table, const std::string& path) {
     const absl::StatusOr<ColumnPlan> plan = PlanColumns(options, columns);
     if (!plan.ok()) return AddContext(plan.status(), path);
     recipe_ = RecipeOf(options, *plan, columns);
+    std::error_code error;
+    if (options.find_numbers && std::filesystem::is_regular_file(path, error)) {
+      CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> again, OpenTable(path));
+      written_numbers_ = FindNumbers(again.get(), &*recipe_);
+    }
   }
   if (encoder_ == nullptr) {
     recipe_->vocabulary_xxh3 = vocabulary_xxh3_;
@@ -173,6 +210,7 @@ absl::StatusOr<std::unique_ptr<TextTable>> Conversion::OpenPlanned(const std::st
     wanted.insert(wanted.end(), read.begin(), read.end());
   }
   table = WithPartitions(std::move(table), path, wanted);
+  table = WithEmptyColumns(std::move(table), options_.add_columns);
   table = WithParts(std::move(table), path, options_.parts);
   if (columns_.empty()) columns_ = table->columns();
   if (given_ == nullptr) {
@@ -369,6 +407,7 @@ absl::Status Conversion::Write(const std::string& folder, ConvertSummary* summar
   summary->shape = encoder_->shape();
   summary->not_utf8 = not_utf8_;
   summary->odd_fields = odd_fields_;
+  summary->written_numbers = written_numbers_;
   summary->number_slots = numbers_.Columns(recipe_->slots);
   counts->Summarize(work_, summary);
   if (spelling_) spellings_ = spelling_->Sentences();

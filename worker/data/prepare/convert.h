@@ -39,7 +39,8 @@ enum class LibsvmSlots {
 // Each field corresponds to the flag of the same name, with dashes. Lists of columns hold names and
 // ranges such as "C1..C26".
 struct ConvertOptions {
-  // Files, read in order; "-" is standard input. All must have the same columns, in any order.
+  // Files, read in order; "-" is standard input. All must have the same columns, but for
+  // add_columns, in any order.
   std::vector<std::string> input;
   // A recipe, or a folder that holds one: the data is encoded as it says, and the options of
   // format, columns, labels, dense features, slots and keys are not used. Columns are found by
@@ -61,6 +62,9 @@ struct ConvertOptions {
   char delimiter = 0;
   // Column names for a CSV or TSV file without a header line; empty: the first line names them.
   std::vector<std::string> columns;
+
+  // Columns that some of the files lack: they are empty there.
+  std::vector<std::string> add_columns;
 
   // libsvm and Criteo have a fixed label column. label_dim is the number of columns.
   std::vector<std::string> label = {"label"};
@@ -125,6 +129,8 @@ struct ConvertOptions {
   std::vector<std::string> integers;
   // How the numbers of dense columns and buckets are written, by column, if they are not plain.
   std::map<std::string, NumberForm> numbers;
+  // Without a recipe: the first file tells how the numbers of other such columns are written.
+  bool find_numbers = false;
   bool trim = false;  // spaces around a field do not count
   // Texts that are treated as empty, such as "NA" or "\N".
   std::vector<std::string> missing_values;
@@ -170,6 +176,7 @@ struct ConvertOptions {
 absl::Status CheckNegativeRate(double rate);
 
 struct ConvertSummary {
+  std::vector<std::string> written_numbers;  // with find_numbers: sentences about columns
   struct Dense {
     std::string column;
     uint64_t missing = 0;

@@ -1,7 +1,8 @@
 #include "worker/data/prepare/ordered_table.h"
-#include "common/base/shown_text.h"
 
 #include <algorithm>
+
+#include "common/base/shown_text.h"
 
 namespace cistern::data {
 namespace {
@@ -48,16 +49,19 @@ absl::StatusOr<std::unique_ptr<TextTable>> InOrder(std::unique_ptr<TextTable> ta
   const std::vector<std::string>& found = table->columns();
   for (const std::string& name : order) {
     if (Holds(found, name)) continue;
-    return absl::DataLossError(absl::StrCat(
-        path, ": line 1: there is no column '", ShownText(name), "', which ", first,
-        " has: add it to this file, or leave the file out (columns are matched by name, in any "
-        "order)"));
+    return WithOptions(
+        absl::DataLossError(absl::StrCat(
+            path, ": line 1: there is no column '", ShownText(name), "', which ", first,
+            " has (columns are matched by name, in any order): rename it in this file, leave the "
+            "file out, or let the column be empty in it")),
+        {absl::StrCat("add_column=", name)});
   }
   for (const std::string& name : found) {
     if (Holds(order, name)) continue;
-    return absl::DataLossError(absl::StrCat(path, ": line 1: column '", ShownText(name),
-                                            "' is not in ", first,
-                                            ": remove it from this file, or add it to the others"));
+    return WithOptions(absl::DataLossError(absl::StrCat(
+                           path, ": line 1: column '", ShownText(name), "' is not in ", first,
+                           ": remove or rename it in this file, or let it be empty in the others")),
+                       {absl::StrCat("add_column=", name)});
   }
   return InOrderAsFound(std::move(table), order);
 }
@@ -66,6 +70,15 @@ std::unique_ptr<TextTable> InOrderAsFound(std::unique_ptr<TextTable> table,
                                           const std::vector<std::string>& order) {
   if (table->columns() == order) return table;
   return std::make_unique<OrderedTable>(std::move(table), order);
+}
+
+std::unique_ptr<TextTable> WithEmptyColumns(std::unique_ptr<TextTable> table,
+                                            const std::vector<std::string>& names) {
+  std::vector<std::string> columns = table->columns();
+  for (const std::string& name : names) {
+    if (!Holds(columns, name)) columns.push_back(name);
+  }
+  return InOrderAsFound(std::move(table), columns);
 }
 
 }  // namespace cistern::data

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "worker/data/prepare/text_note.h"
 #include "worker/data/recipe/json_table.h"
 #include "worker/data/recipe/parquet_table.h"
 #include "worker/data/recipe/table_files.h"
+#include "worker/data/recipe/value_text.h"
 
 namespace cistern::data {
 
@@ -113,6 +115,30 @@ Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
   recipe.key_bits = options.key_bits;
   recipe.rare = options.rare;
   return recipe;
+}
+
+std::vector<std::string> FindNumbers(TextTable* table, Recipe* recipe) {
+  constexpr size_t kRowsSeen = 10000;
+  const std::vector<std::string> columns = table->columns();
+  std::vector<std::vector<std::string>> texts(columns.size());
+  TextRow row;
+  for (size_t rows = 0; rows < kRowsSeen; ++rows) {
+    const absl::StatusOr<bool> found = table->Next(&row);
+    if (!found.ok() || !*found) break;  // the conversion reads all rows, and reports it
+    for (size_t i = 0; i < columns.size(); ++i) {
+      if (!ReadsNumbers(*recipe, columns[i])) continue;
+      if (!IsUsuallyMissing(row.fields[i])) texts[i].emplace_back(row.fields[i]);
+    }
+  }
+  std::vector<std::string> sentences;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (NumberFormOf(*recipe, columns[i]) != nullptr) continue;
+    const std::optional<NumberForm> form = FindNumberForm(texts[i]);
+    if (!form || *form == NumberForm()) continue;
+    recipe->numbers.push_back({columns[i], *form});
+    sentences.push_back(absl::StrCat("the numbers of '", columns[i], "': ", NoteOf(*form)));
+  }
+  return sentences;
 }
 
 absl::Status TakeLists(const TextTable& table, ConvertOptions* options) {

@@ -6,8 +6,11 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/base/shown_text.h"
 #include "worker/data/prepare/laid_out_table.h"
+#include "worker/data/prepare/ordered_table.h"
 #include "worker/data/recipe/field_splitter.h"
 #include "worker/data/recipe/json_table.h"
 #include "worker/data/recipe/line_reader.h"
@@ -80,6 +83,27 @@ bool NamesNumbers(const std::vector<std::string>& fields,
   return false;
 }
 
+// Whether a first line without numbers is a row for all that: fields of two columns, or that of a
+// column of few values, such as a label, are values further below.
+bool IsRow(const std::vector<std::string>& fields,
+           const std::vector<std::vector<std::string>>& rows) {
+  constexpr size_t kOthersLeast = 20, kRepeatsLeast = 2, kOneIn = 10;
+  std::vector<size_t> repeats(fields.size());
+  size_t seen = 0;
+  for (const std::vector<std::string>& row : rows) {
+    if (row.size() != fields.size() || row == fields) continue;  // a header line further below
+    ++seen;
+    for (size_t i = 0; i < fields.size(); ++i) {
+      repeats[i] += !IsUsuallyMissing(fields[i]) && row[i] == fields[i];
+    }
+  }
+  if (seen < kOthersLeast) return false;
+  const auto columns = std::count_if(repeats.begin(), repeats.end(),
+                                     [](size_t count) { return count >= kRepeatsLeast; });
+  return columns >= 2 || std::any_of(repeats.begin(), repeats.end(),
+                                     [&](size_t count) { return count * kOneIn >= seen; });
+}
+
 bool IsHeader(const std::vector<std::string>& fields,
               const std::vector<std::vector<std::string>>& rows,
               const std::vector<std::string>& mentions) {
@@ -89,7 +113,8 @@ bool IsHeader(const std::vector<std::string>& fields,
     counts_up &= fields[i] == absl::StrCat(i);
     if (std::count(mentions.begin(), mentions.end(), fields[i]) > 0) return true;
   }
-  return !has_number || counts_up || NamesNumbers(fields, rows);
+  if (counts_up || NamesNumbers(fields, rows)) return true;
+  return !has_number && !IsRow(fields, rows);
 }
 
 // Finds out whether all lines are libsvm or libffm.
@@ -131,6 +156,21 @@ bool HasSpaces(const std::vector<std::string>& lines, char delimiter) {
     }
   }
   return false;
+}
+
+// Whether all lines are Vowpal Wabbit's: "1 2.0 'tag|user u7 |item i3:0.5", with a label of numbers
+// before the first "|" and a name or a space behind each.
+bool AreVowpalWabbit(const std::vector<std::string>& lines) {
+  return std::all_of(lines.begin(), lines.end(), [](absl::string_view line) {
+    const size_t bar = std::min(line.find('|'), line.size());
+    const std::vector<absl::string_view> label =
+        absl::StrSplit(line.substr(0, bar), ' ', absl::SkipWhitespace());
+    if (label.empty() || bar + 2 > line.size() || line[bar + 1] == ' ') return false;
+    const bool tagged = absl::StartsWith(label.back(), "'");
+    if (!tagged && line[bar - 1] != ' ') return false;
+    return std::all_of(label.begin(), label.end() - (tagged ? 1 : 0), IsFiniteNumber) &&
+           absl::StrContains(line.substr(bar), ' ');
+  });
 }
 
 // What separates the fields of most lines, and how many lines have as many fields as most.
@@ -226,7 +266,9 @@ std::vector<std::string> OwnColumns(const TableLayout& layout) {
     const auto holds = [&](const std::vector<std::string>& names) {
       return std::count(names.begin(), names.end(), name) > 0;
     };
-    if (!holds(layout.partitions) && !holds(layout.parts)) columns.push_back(name);
+    if (!holds(layout.partitions) && !holds(layout.added) && !holds(layout.parts)) {
+      columns.push_back(name);
+    }
   }
   return columns;
 }
@@ -240,10 +282,9 @@ absl::Status FindDelimited(const std::string& path, const LayoutWishes& wishes,
     return absl::InvalidArgumentError(absl::StrCat(
         path,
         ": is JSON, but has no object a line: if it is a model file, train it with cistern train ",
-        path,
-        "; if it is a table, write an object a line (JSON Lines), in pandas by "
-        "to_json(\"table.jsonl\", "
-        "orient=\"records\", lines=True)"));
+        path, "; if it is a table, write an object a line (JSON Lines): jq -c . ", path,
+        " > table.jsonl; of pandas' columns, to_json(\"table.jsonl\", orient=\"records\", "
+        "lines=True)"));
   }
   if (lines.size() == 1 && absl::StrContains(lines.front(), '\r')) {
     return absl::InvalidArgumentError(
@@ -251,6 +292,14 @@ absl::Status FindDelimited(const std::string& path, const LayoutWishes& wishes,
   }
   const bool free = wishes.delimiter == 0 && wishes.columns.empty();
   if (free && FindFeatureLines(lines, layout)) return absl::OkStatus();
+  if (free && AreVowpalWabbit(lines)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path,
+        ": its lines are Vowpal Wabbit's (label |namespace feature ...), which Cistern does not "
+        "read: write a table with a column for the label and one for each namespace, the features "
+        "of a namespace with spaces between them; or libffm lines (label "
+        "namespace:feature:value), with numbers for the namespaces"));
+  }
   const std::vector<char> delimiters =
       wishes.delimiter != 0 ? std::vector{wishes.delimiter}
                             : std::vector<char>(std::begin(kDelimiters), std::end(kDelimiters));
@@ -300,6 +349,21 @@ std::vector<std::string> FindParts(TextTable* table) {
   return NewParts(finder, table->columns());
 }
 
+// kInvalidArgument unless each column of add_columns is in one of the files, mostly the latest.
+absl::Status CheckAdded(const std::vector<std::string>& files, const LayoutWishes& wishes,
+                        const TableLayout& layout) {
+  std::set<std::string> missing(wishes.add_columns.begin(), wishes.add_columns.end());
+  for (auto file = files.rbegin(); file != files.rend() && !missing.empty(); ++file) {
+    CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> table, OpenLaidOut(*file, layout));
+    for (const std::string& name : table->columns()) missing.erase(name);
+  }
+  if (missing.empty()) return absl::OkStatus();
+  return WithOptions(absl::InvalidArgumentError(
+                         absl::StrCat("no file has a column '", *missing.begin(),
+                                      "': its columns are ", absl::StrJoin(layout.columns, ", "))),
+                     {"add_column"});
+}
+
 }  // namespace
 
 absl::StatusOr<TableLayout> FindLayout(const std::string& table, const LayoutWishes& wishes) {
@@ -310,8 +374,14 @@ absl::StatusOr<TableLayout> FindLayout(const std::string& table, const LayoutWis
   if (is_text) CISTERN_RETURN_IF_ERROR(FindDelimited(path, wishes, &layout));
   layout.partitions = PartitionColumns(table);
   CISTERN_ASSIGN_OR_RETURN(layout.members, FindJsonColumns(files));
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextTable> opened,  // refuses duplicate names
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<TextTable> opened,  // refuses duplicate names
                            OpenLaidOut(path, layout));
+  if (!wishes.add_columns.empty()) {
+    layout.columns = opened->columns();
+    CISTERN_RETURN_IF_ERROR(CheckAdded(files, wishes, layout));
+    layout.added = wishes.add_columns;
+    opened = WithEmptyColumns(std::move(opened), layout.added);
+  }
   layout.columns = opened->columns();
   layout.lists = opened->list_columns();
   if (!layout.has_feature_lines()) layout.parts = FindParts(opened.get());
@@ -345,7 +415,8 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenLaidOut(const std::string& path,
     if (!layout.header) options.columns = OwnColumns(layout);
     CISTERN_ASSIGN_OR_RETURN(table, OpenDelimited(path, options));
   }
-  return WithParts(WithPartitions(std::move(table), path, layout.partitions), path, layout.parts);
+  table = WithPartitions(std::move(table), path, layout.partitions);
+  return WithParts(WithEmptyColumns(std::move(table), layout.added), path, layout.parts);
 }
 
 }  // namespace cistern::data

@@ -22,6 +22,7 @@ struct TableLayout {
   std::vector<std::string> lists;    // columns of Parquet and JSON Lines that hold lists
   // Columns that folders of a partitioned table stand for (table_files.h); the last of `columns`.
   std::vector<std::string> partitions;
+  std::vector<std::string> added;  // LayoutWishes::add_columns
   std::vector<std::string> parts;  // columns that are parts of others (part_columns.h), likewise
   JsonColumns members;             // of those of its files that are JSON Lines
   bool single_slot = false;        // kLibsvm: its lines differ in their features
@@ -34,8 +35,10 @@ struct TableLayout {
 
 // What people decided already.
 struct LayoutWishes {
-  char delimiter = 0;                 // 0: found
-  std::vector<std::string> columns;   // the names of the columns of files without a header line
+  char delimiter = 0;                // 0: found
+  std::vector<std::string> columns;  // the names of the columns of files without a header line
+  // Columns that some of the files lack, and which are empty there: new ones of a later day.
+  std::vector<std::string> add_columns;
   std::vector<std::string> mentions;  // names of columns; a first line with one of them is a header
 };
 
@@ -47,10 +50,12 @@ struct LayoutWishes {
 // of value 1; else one for all.
 //
 // Else the delimiter is the one of ',', tab, ';', '|' and Hive's \x01 that cuts these lines into
-// equally many fields. The first line is data, not a header, if one of its fields is a number. It
-// is a header for all that if it counts from 0 (as pandas does), holds a name that was mentioned,
-// or has a text above a column of numbers. kDataLoss: not text, an empty file, or a line that is
-// too long. kInvalidArgument: a single column, from which nothing can be learned.
+// equally many fields. The first line is data, not a header, if one of its fields is a number, or
+// if its fields are values of their columns further below. It is a header for all that if it counts
+// from 0 (as pandas does), holds a name that was mentioned, or has a text above a column of
+// numbers. kDataLoss: not text, an empty file, or a line that is too long. kInvalidArgument: a
+// single column, from which nothing can be learned; a column of add_columns that no file has; lines
+// of Vowpal Wabbit.
 absl::StatusOr<TableLayout> FindLayout(const std::string& table, const LayoutWishes& wishes = {});
 
 // For libsvm lines with a column for each feature, of which some have another number of features:

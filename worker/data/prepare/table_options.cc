@@ -80,12 +80,13 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
   options.delimiter = layout.delimiter;
   if (layout.single_slot) options.libsvm_slots = LibsvmSlots::kSingle;
   if (!layout.header) options.columns = layout.columns;
-  for (const auto* const names : {&layout.partitions, &layout.parts}) {
+  for (const auto* const names : {&layout.partitions, &layout.added, &layout.parts}) {
     for (const std::string& name : *names) {
       options.columns.erase(std::remove(options.columns.begin(), options.columns.end(), name),
                             options.columns.end());
     }
   }
+  options.add_columns = layout.added;
   options.parts = layout.parts;
   options.trim = layout.trim;
   options.missing_values = UsualMissingTexts();

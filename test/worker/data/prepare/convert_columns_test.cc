@@ -41,6 +41,33 @@ TEST_F(ConvertTest, ColumnsOfSeveralFilesWithARecipeMayBeInAnyOrder) {
   EXPECT_EQ(Slot(0, 1), Slot(2, 1));
 }
 
+TEST_F(ConvertTest, AnAddedColumnIsEmptyWhereItIsAbsent) {
+  ConvertOptions options;
+  options.missing = StandIn::kKey;
+  options.input = {scratch_.Write("1", "label,a\n1,x\n"),
+                   scratch_.Write("2", "b,label,a\ny,0,x\n")};
+  EXPECT_THAT(OptionsOf(Run(options)), ElementsAre("add_column=b"));
+  options.add_columns = {"b"};
+  ASSERT_TRUE(Run(options).ok());
+  EXPECT_EQ(Slot(0, 0), Slot(1, 0));
+  EXPECT_THAT(Slot(0, 1), ElementsAre(Hash64("b=")));
+  EXPECT_THAT(Slot(1, 1), ElementsAre(Hash64("b=y")));
+  // Likewise with a recipe; a column that has another case only is no absent one.
+  ConvertOptions later;
+  later.recipe = scratch_.Path("out");
+  later.out = scratch_.Path("later");
+  later.input = {scratch_.Write("3", "label,a\n1,x\n")};
+  EXPECT_THAT(OptionsOf(Run(later)), ElementsAre("add_column=b"));
+  later.add_columns = {"b"};
+  ASSERT_TRUE(Run(later).ok());
+  EXPECT_THAT(Slot(0, 1), ElementsAre(Hash64("b=")));
+  later.add_columns.clear();
+  later.input = {scratch_.Write("4", "label,a,B\n1,x,y\n")};
+  EXPECT_THAT(OptionsOf(Run(later)), ElementsAre());
+  later.input = {scratch_.Write("5", "a,b\nx,y\n")};  // nor is a label one that may be empty
+  EXPECT_THAT(OptionsOf(Run(later)), ElementsAre());
+}
+
 TEST_F(ConvertTest, CrossesHaveCountsOfTheirOwn) {
   ConvertOptions options;
   options.sparse = {"a"};

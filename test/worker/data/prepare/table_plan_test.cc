@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST_F(TablePlanTest, ProfilesTypesDistinctAndMissingValues) {
   ASSERT_TRUE(Make("click,n,x,city,day\n"
@@ -508,6 +509,72 @@ TEST_F(TablePlanTest, PartFilesMayHaveTheirColumnsInAnyOrder) {
   scratch_.Write("parts/part-2.csv", "city,click,n,more\nOslo,1,2,3\n");
   EXPECT_THAT(ProfileTable(folder, *layout).status().message(),
               HasSubstr("part-2.csv: line 1: column 'more' is not in "));
+}
+
+TEST_F(TablePlanTest, FilesMayLackAddedColumns) {
+  const std::string folder = scratch_.Path("days");
+  std::filesystem::create_directory(folder);
+  scratch_.Write("days/1.csv", "click,n\n1,3\n0,4\n");
+  scratch_.Write("days/2.csv", "n,brand,click\n5,b1,1\n6,b2,0\n7,b1,0\n");
+  scratch_.Write("days/3.jsonl", "{\"click\": 1, \"n\": 8, \"brand\": \"b3\"}\n");
+  const absl::Status refused = ProfileTable(folder, *FindLayout(folder)).status();
+  EXPECT_THAT(OptionsOf(refused), ElementsAre("add_column=brand")) << refused;
+  LayoutWishes wishes;
+  wishes.add_columns = {"brand"};
+  const absl::StatusOr<TableLayout> layout = FindLayout(folder, wishes);
+  ASSERT_TRUE(layout.ok()) << layout.status();
+  const absl::StatusOr<TableProfile> profile = ProfileTable(folder, *layout);
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  ASSERT_EQ(profile->columns.size(), 3u);
+  EXPECT_EQ(profile->rows, 6u);
+  EXPECT_EQ(profile->columns[2].name, "brand");
+  EXPECT_EQ(profile->columns[2].missing, 2u);
+  EXPECT_EQ(profile->columns[2].distinct, 3u);
+  wishes.add_columns = {"brnad"};
+  EXPECT_THAT(FindLayout(folder, wishes).status().message(),
+              HasSubstr("no file has a column 'brnad'"));
+}
+
+TEST_F(TablePlanTest, ARowOfTextsIsNoHeader) {
+  const char* const cities[] = {"Rome", "Oslo", "Bern"};
+  const auto row = [&](size_t i, int click, std::mt19937&) {
+    return absl::StrCat(click == 1 ? "yes" : "no", ",u", i % 7, ",", cities[i % 3]);
+  };
+  TableWishes label;
+  label.label = "c1";
+  ASSERT_TRUE(Make(Rows("no,u1,Oslo", 200, row), label).ok());
+  EXPECT_FALSE(profile_.layout.header);
+  EXPECT_EQ(profile_.rows, 201u);
+  EXPECT_EQ(Column("c1").distinct, 2u);
+  ASSERT_TRUE(Make(Rows("click,user,city", 200, row)).ok());
+  EXPECT_TRUE(profile_.layout.header);
+  // The header line again, further below, as of files that were joined.
+  const std::string twice = Rows("click,user,city", 60, row);
+  ASSERT_TRUE(Make(twice + twice).ok());
+  EXPECT_TRUE(profile_.layout.header);
+  EXPECT_EQ(profile_.rows, 120u);
+}
+
+TEST_F(TablePlanTest, LinesOfVowpalWabbitAreRefused) {
+  for (const char* const line : {"1 |u u7 |i i3", "-1 2.0 'tag|f a b:0.5", "0 |f user=3 item=4"}) {
+    EXPECT_THAT(ErrorOf(absl::StrCat(line, "\n", line, "\n")), HasSubstr("Vowpal Wabbit")) << line;
+  }
+  for (const char* const line : {"1|u7|i3", "1 | u7 | i3", "a |b c"}) {
+    EXPECT_THAT(ErrorOf(absl::StrCat(line, "\n", line, "\n")), Not(HasSubstr("Vowpal"))) << line;
+  }
+}
+
+TEST_F(TablePlanTest, PointsOfThousandsAreRead) {
+  const std::string text = Rows("click,amount", 400, [](size_t i, int click, std::mt19937&) {
+    const size_t amount = 13 * i + 7;
+    const std::string below = absl::StrCat(1000 + amount % 1000).substr(1);
+    return absl::StrCat(click, ",", amount < 1000 ? "" : absl::StrCat(amount / 1000, "."),
+                        amount < 1000 ? absl::StrCat(amount) : below);
+  });
+  ASSERT_TRUE(Make(text).ok());
+  EXPECT_EQ(Column("amount").min, 7);
+  EXPECT_EQ(Column("amount").max, 13 * 399 + 7);
+  EXPECT_THAT(Choice("amount").note, HasSubstr("thousands separated by ."));
 }
 
 // The order of a text in the form that it has; 0: it has none.
