@@ -85,7 +85,7 @@ OBEYED = [
      ["cistern {} run --input test.csv --output p.csv"]),
     ("serve run", "(cistern export serving run)", ["{} --out serving"]),
     ("report train.csv", "(--out folder)", ["cistern report run --out r.html"]),
-    ("train run --resume --more day2.csv", "(cistern train day2.csv --out NEW)", ["{} " + FEW]),
+    ("train run --resume --more day2.csv", "(cistern train .* --add-column 'site' --out NEW)", ["{} " + FEW]),
 ]
 
 

@@ -133,7 +133,8 @@ std::vector<std::string> FindNumbers(TextTable* table, Recipe* recipe) {
   std::vector<std::string> sentences;
   for (size_t i = 0; i < columns.size(); ++i) {
     if (NumberFormOf(*recipe, columns[i]) != nullptr) continue;
-    const std::optional<NumberForm> form = FindNumberForm(texts[i]);
+    std::optional<NumberForm> form = FindNumberForm(texts[i]);
+    if (form) form->none.clear();  // a text that is no number is an error, with its line
     if (!form || *form == NumberForm()) continue;
     recipe->numbers.push_back({columns[i], *form});
     sentences.push_back(absl::StrCat("the numbers of '", columns[i], "': ", NoteOf(*form)));

@@ -19,7 +19,8 @@ Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
                 const std::vector<std::string>& columns);
 
 // Adds the forms of the numbers that dense features and buckets of `recipe` read, if they are not
-// plain, by the first rows of `table`. Returns a sentence about each.
+// plain, by the first rows of `table`; texts that stand for no number are none. Returns a sentence
+// about each.
 std::vector<std::string> FindNumbers(TextTable* table, Recipe* recipe);
 
 // Columns of lists hold several values without being named by --multi. kInvalidArgument: such a
