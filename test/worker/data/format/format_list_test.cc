@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iterator>
 
+#include "absl/strings/str_cat.h"
 #include "common/io/file_system.h"
 #include "worker/data/format/sample_set_writer.h"
 
@@ -73,6 +75,15 @@ TEST(DataFormats, AreFoundByNameIgnoringCase) {
   EXPECT_FALSE(HoldsKeyLists(DataFormat::kRaw));
   EXPECT_THAT(std::string(FormatOfName("csv").status().message()),
               HasSubstr("use Norm, Raw, Parquet or Tar"));
+}
+
+TEST(DataFormats, HaveASectionInTheDocument) {
+  std::ifstream file(CISTERN_SOURCE_DIR "/docs/formats.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  for (const DataFormatEntry& entry : DataFormats()) {
+    EXPECT_THAT(text, testing::ContainsRegex(absl::StrCat("\n## ", entry.name, "[ \n]")))
+        << "describe its bytes in docs/formats.md";
+  }
 }
 
 TEST(DataFormats, ATarSetIsWrittenByPack) {
