@@ -37,7 +37,7 @@ void AddInspectCommand(Command& data) {
                     {"FILE...", "File lists or data files; with --model, by default its source.",
                      "data/train/file_list.txt"});
   command.Flag("--model", &flags->options.model,
-               {"FILE", "Model file whose Data layer describes the files; Raw and Parquet need it.",
+               {"FILE", "Model file whose Data layer describes the files; all but Norm need it.",
                 "--model dlrm.json"});
   command.List("--set", &flags->options.set, false,
                {"PATH=VALUE", "Replaces a value of the model file; may be repeated.",

@@ -50,7 +50,7 @@ struct NormSummary {
 // that is valid with neither key width is kDataLoss.
 absl::StatusOr<NormSummary> InspectNorm(const InspectOptions& options);
 
-// The same for Raw and Parquet files, which do not describe their own layout: `data` does. Ignores
+// The same for files of other formats, which do not describe their own layout: `data` does. Ignores
 // data.source and options.key_bits. Errors: as OpenDataSet.
 absl::StatusOr<NormSummary> InspectDataSet(const InspectOptions& options, DataSetOptions data);
 

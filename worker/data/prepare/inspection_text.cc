@@ -58,12 +58,14 @@ nlohmann::json SlotJson(const NormSummary::Slot& slot) {
 
 std::string InspectionText(const NormSummary& summary) {
   std::string text = FormatName(summary.format);
-  if (summary.format != DataFormat::kNorm) text += ", keys with the offsets of slot_size_array\n";
-  if (summary.format == DataFormat::kNorm)
+  if (summary.format == DataFormat::kNorm) {
     text = absl::StrFormat(
         "Norm, check %s, %d-bit keys%s (\"check\": \"%s\", \"input_key_type\": \"%s\")\n",
         CheckName(summary.check), summary.key_bits, summary.key_bits_guessed ? " (guessed)" : "",
         CheckName(summary.check), summary.key_bits == 64 ? "I64" : "I32");
+  } else {
+    text += HoldsKeyLists(summary.format) ? "\n" : ", keys with the offsets of slot_size_array\n";
+  }
   absl::StrAppendFormat(&text, "%d files, %d records, %d inspected\n", summary.files,
                         summary.records, summary.samples);
   absl::StrAppendFormat(

@@ -5,7 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/match.h"
 #include "test/worker/data/scratch.h"
+#include "worker/data/format/format_list.h"
 
 namespace cistern::data {
 namespace {
@@ -103,6 +105,18 @@ TEST(Inspect, ReadsRawFilesWithTheGivenOptions) {
   EXPECT_THAT(summary->first, ElementsAre("label 1 | dense 2.07944 | 0: 3 | 1: 10"));
   EXPECT_THAT(InspectionText(*summary), HasSubstr("Raw, keys with the offsets"));
   EXPECT_EQ(nlohmann::json::parse(InspectionJson(*summary))["format"], "Raw");
+}
+
+// Slots of Norm and tar hold keys as the model sees them; offsets are added in the other formats.
+TEST(Inspect, SaysWhichFormatsGetOffsets) {
+  for (const DataFormatEntry& entry : DataFormats()) {
+    NormSummary summary;
+    summary.format = entry.format;
+    summary.shape.slot_nums = {0};
+    const std::string text = InspectionText(summary);
+    EXPECT_THAT(text, HasSubstr(entry.name));
+    EXPECT_EQ(absl::StrContains(text, "slot_size_array"), !entry.key_lists) << text;
+  }
 }
 
 }  // namespace
