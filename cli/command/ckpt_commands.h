@@ -10,8 +10,7 @@
 
 namespace cistern::cli {
 
-void AddCkptCommands(Command& root);
-// The subcommands.
+// The subcommands of `ckpt`, which commands.cc adds.
 void AddCkptListCommand(Command& ckpt);
 void AddCkptDiffCommand(Command& ckpt);
 void AddCkptChangesCommand(Command& ckpt);

@@ -85,19 +85,4 @@ void AddCkptListCommand(Command& ckpt) {
   command.Does([path](Console&) { return ListCheckpoints(*path); });
 }
 
-void AddCkptCommands(Command& root) {
-  Command& ckpt = root.Add("ckpt", "Lists, compares, copies, rewrites and repairs commits on disk.",
-                           "cistern ckpt ls saved");
-  AddCkptListCommand(ckpt);
-  AddCkptDiffCommand(ckpt);
-  AddCkptChangesCommand(ckpt);
-  AddCkptApplyCommand(ckpt);
-  AddCkptReshardCommand(ckpt);
-  AddCkptThresholdsCommand(ckpt);
-  AddCkptRepairTermsCommand(ckpt);
-  AddCkptPushCommand(ckpt);
-  AddCkptPullCommand(ckpt);
-  AddCkptAdoptManifestCommand(ckpt);
-}
-
 }  // namespace cistern::cli

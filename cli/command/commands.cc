@@ -23,6 +23,44 @@ constexpr char kFooter[] =
     "Example:\n"
     "  cistern demo";
 
+void AddDataCommands(Command& root) {
+  Command& data = root.Add("data", "Creates and inspects data files.",
+                           "cistern data inspect data/train/file_list.txt");
+  AddConvertCommand(data);
+  AddCriteoCommand(data);
+  AddGenerateCommand(data);
+  AddInspectCommand(data);
+  AddKeysetCommand(data);
+  AddLookupCommand(data);
+  AddPackCommand(data);
+}
+
+void AddCkptCommands(Command& root) {
+  Command& ckpt = root.Add("ckpt", "Lists, compares, copies, rewrites and repairs commits on disk.",
+                           "cistern ckpt ls saved");
+  AddCkptListCommand(ckpt);
+  AddCkptDiffCommand(ckpt);
+  AddCkptChangesCommand(ckpt);
+  AddCkptApplyCommand(ckpt);
+  AddCkptReshardCommand(ckpt);
+  AddCkptThresholdsCommand(ckpt);
+  AddCkptRepairTermsCommand(ckpt);
+  AddCkptPushCommand(ckpt);
+  AddCkptPullCommand(ckpt);
+  AddCkptAdoptManifestCommand(ckpt);
+}
+
+void AddExportCommands(Command& root) {
+  Command& all = root.Add("export", "Writes a trained model in another form.",
+                          "cistern export hugectr deepfm.json --model runs/deepfm --out deepfm");
+  AddExportServing(all);
+  AddExportHugectr(all);
+  AddExportOnnx(all);
+  AddExportXbox(all);
+  AddExportCache(all);
+  AddExportDnnPlugin(all);
+}
+
 }  // namespace
 
 void AddAllCommands(Command& root) {

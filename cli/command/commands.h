@@ -1,4 +1,5 @@
-// Adds all commands of `cistern`, in the order in which --help lists them.
+// Adds all commands of `cistern` and the subcommands of `data`, `export` and `ckpt`, in the order
+// in which --help lists them.
 #pragma once
 
 #include "cli/terminal/command_line.h"

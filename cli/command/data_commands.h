@@ -8,9 +8,7 @@
 
 namespace cistern::cli {
 
-// Adds the command `data` with its subcommands.
-void AddDataCommands(Command& root);
-
+// The subcommands of `data`, which commands.cc adds.
 void AddConvertCommand(Command& data);
 void AddCriteoCommand(Command& data);
 void AddGenerateCommand(Command& data);

@@ -6,10 +6,7 @@
 
 namespace cistern::cli {
 
-// Adds `export` with all forms.
-void AddExportCommands(Command& root);
-
-// The forms; `all` is the command `export`.
+// The forms, which commands.cc adds; `all` is the command `export`.
 void AddExportCache(Command& all);
 void AddExportDnnPlugin(Command& all);
 void AddExportHugectr(Command& all);

@@ -53,16 +53,4 @@ void AddInspectCommand(Command& data) {
   command.Does([flags](Console&) { return RunInspect(*flags); });
 }
 
-void AddDataCommands(Command& root) {
-  Command& data = root.Add("data", "Creates and inspects data files.",
-                           "cistern data inspect data/train/file_list.txt");
-  AddConvertCommand(data);
-  AddCriteoCommand(data);
-  AddGenerateCommand(data);
-  AddInspectCommand(data);
-  AddKeysetCommand(data);
-  AddLookupCommand(data);
-  AddPackCommand(data);
-}
-
 }  // namespace cistern::cli
