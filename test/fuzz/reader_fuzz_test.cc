@@ -4,7 +4,12 @@
 // to the corpus.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "test/fuzz/reader_targets.h"
+#include "worker/data/format/format_list.h"
+#include "worker/data/format/parquet_reader.h"
 
 namespace cistern {
 namespace {
@@ -12,6 +17,16 @@ namespace {
 class ReaderFuzz : public testing::TestWithParam<FuzzTarget> {};
 INSTANTIATE_TEST_SUITE_P(Readers, ReaderFuzz, testing::ValuesIn(ReaderTargets()),
                          [](const auto& target) { return target.param.name; });
+
+TEST(ReaderTargets, HaveEveryDataFormat) {
+  for (const DataFormatEntry& entry : DataFormats()) {
+    const std::string name = absl::AsciiStrToLower(entry.name);
+    if (name == "parquet" && ParquetLibrary().empty()) continue;
+    const auto is_of_format = [&](const FuzzTarget& target) { return target.name == name; };
+    EXPECT_TRUE(std::any_of(ReaderTargets().begin(), ReaderTargets().end(), is_of_format))
+        << name << ": add a target to test/fuzz/reader_targets.cc";
+  }
+}
 
 TEST_P(ReaderFuzz, ReadsOrRefusesTheCorpus) {
   RunCorpus(GetParam());
