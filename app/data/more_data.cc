@@ -408,7 +408,7 @@ absl::Status CheckNegatives(const MoreOptions& options, const std::string& file)
 }
 
 // Refuses a column that the recipe has not.
-absl::Status CheckAdded(const MoreOptions& options, const FoundRecipe& recipe) {
+absl::Status CheckAdded(const MoreOptions& options, const data::FoundRecipe& recipe) {
   const std::vector<std::string>& known = recipe.recipe.layout.columns;
   for (const std::string& name : options.add_columns) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;

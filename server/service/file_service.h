@@ -8,7 +8,7 @@
 #include "proto/control_plane.pb.h"
 #include "server/service/node_state.h"
 
-namespace cistern {
+namespace cistern::server {
 
 // Threads: any thread. The duration of Save and Load grows with the tables.
 class FileService {
@@ -34,4 +34,4 @@ class FileService {
   std::map<std::string, uint64_t> save_tickets_ ABSL_GUARDED_BY(state_->job_mutex);
 };
 
-}  // namespace cistern
+}  // namespace cistern::server

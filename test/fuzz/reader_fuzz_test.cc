@@ -19,9 +19,9 @@ INSTANTIATE_TEST_SUITE_P(Readers, ReaderFuzz, testing::ValuesIn(ReaderTargets())
                          [](const auto& target) { return target.param.name; });
 
 TEST(ReaderTargets, HaveEveryDataFormat) {
-  for (const DataFormatEntry& entry : DataFormats()) {
+  for (const data::DataFormatEntry& entry : data::DataFormats()) {
     const std::string name = absl::AsciiStrToLower(entry.name);
-    if (name == "parquet" && ParquetLibrary().empty()) continue;
+    if (name == "parquet" && data::ParquetLibrary().empty()) continue;
     const auto is_of_format = [&](const FuzzTarget& target) { return target.name == name; };
     EXPECT_TRUE(std::any_of(ReaderTargets().begin(), ReaderTargets().end(), is_of_format))
         << name << ": add a target to test/fuzz/reader_targets.cc";

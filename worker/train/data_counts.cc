@@ -14,7 +14,7 @@ absl::Status DataCounts::Gather(ProcessGroup* group, bool own_data) {
   decoded_bytes_.clear();
   for (size_t r = 0; r < said.size(); ++r) {
     const auto json = nlohmann::ordered_json::parse(said[r], nullptr, /*allow_exceptions=*/false);
-    BadData::Counts counts;
+    data::BadData::Counts counts;
     FieldReader fields(json, "");
     fields.Value("decoded_bytes", decoded_bytes_.emplace_back());
     fields.Value("skipped_data", counts);
@@ -25,8 +25,8 @@ absl::Status DataCounts::Gather(ProcessGroup* group, bool own_data) {
   return absl::OkStatus();
 }
 
-BadData::Counts DataCounts::skipped() const {
-  BadData::Counts counts = bad_data_.counts();
+data::BadData::Counts DataCounts::skipped() const {
+  data::BadData::Counts counts = bad_data_.counts();
   for (const auto& [cause, files] : skipped_of_others_) counts[cause] += files;
   return counts;
 }

@@ -15,22 +15,22 @@ namespace cistern {
 class DataCounts {
  public:
   // For the readers of this worker.
-  BadData* bad_data() { return &bad_data_; }
-  ReadCounts* read() { return &read_; }
+  data::BadData* bad_data() { return &bad_data_; }
+  data::ReadCounts* read() { return &read_; }
 
   // Once all readers have ended: exchanges the counts of all workers of `group`; null: there is
   // one. own_data: each worker reads data of its own. Otherwise all leave out the same files.
   absl::Status Gather(ProcessGroup* group, bool own_data);
 
   // The files that this worker has left out, by cause; after Gather, those of the run.
-  BadData::Counts skipped() const;
+  data::BadData::Counts skipped() const;
   // Of samples, by worker; empty before Gather.
   const std::vector<uint64_t>& decoded_bytes() const { return decoded_bytes_; }
 
  private:
-  BadData bad_data_;
-  ReadCounts read_;
-  BadData::Counts skipped_of_others_;
+  data::BadData bad_data_;
+  data::ReadCounts read_;
+  data::BadData::Counts skipped_of_others_;
   std::vector<uint64_t> decoded_bytes_;
 };
 

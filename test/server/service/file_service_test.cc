@@ -15,7 +15,7 @@
 #include "test/support/temp_folder.h"
 #include "test/worker/client/embedded_fleet.h"
 
-namespace cistern {
+namespace cistern::server {
 namespace {
 
 using testing::HasSubstr;
@@ -183,4 +183,4 @@ TEST(FileService, PassesOnModesFormatsAndOptions) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::server

@@ -24,7 +24,7 @@ TEST(DataCounts, ASingleWorkerHasItsOwn) {
 // Worker r has left out r + 1 missing files, and worker 1 also one that is corrupt.
 TEST(DataCounts, WorkersAddUpWhatEachHasLeftOutOfItsOwnData) {
   for (const bool own_data : {false, true}) {
-    std::vector<BadData::Counts> skipped(3);
+    std::vector<data::BadData::Counts> skipped(3);
     ExpectAllWell(RunGroup(3, [&](ProcessGroup& group) -> absl::Status {
       const uint32_t rank = group.rank();
       DataCounts counts;
@@ -39,7 +39,7 @@ TEST(DataCounts, WorkersAddUpWhatEachHasLeftOutOfItsOwnData) {
       return absl::OkStatus();
     }));
     if (own_data) {
-      for (const BadData::Counts& counts : skipped) {
+      for (const data::BadData::Counts& counts : skipped) {
         EXPECT_THAT(counts, ElementsAre(Pair("corrupt", 1), Pair("missing", 6)));
       }
     } else {
