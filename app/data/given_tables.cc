@@ -16,7 +16,7 @@
 namespace cistern::app {
 namespace {
 
-constexpr uint64_t kListBytesMost = uint64_t{64} << 20;
+constexpr uint64_t kMaxListBytes = uint64_t{64} << 20;
 constexpr size_t kHashDigits = 16;
 
 // The hash of a file's bytes, as text; "" of a file that is empty or not of this machine.
@@ -70,7 +70,7 @@ absl::Status ListFirstTable(const std::string& out, const std::string& table,
 std::vector<std::string> GivenTables(const std::string& out) {
   LocalFileSystem files;
   const absl::StatusOr<std::string> list =
-      ReadWhole(files, absl::StrCat(out, "/", kTablesFile), kListBytesMost);
+      ReadWhole(files, absl::StrCat(out, "/", kTablesFile), kMaxListBytes);
   std::vector<std::string> paths;
   if (!list.ok()) return paths;
   for (const absl::string_view line : absl::StrSplit(*list, '\n', absl::SkipEmpty())) {
@@ -85,7 +85,7 @@ absl::Status NoteRepeatedTables(const std::string& out, const std::vector<std::s
                                 const JobCalls& calls) {
   LocalFileSystem files;
   const std::string path = absl::StrCat(out, "/", kTablesFile);
-  absl::StatusOr<std::string> list = ReadWhole(files, path, kListBytesMost);
+  absl::StatusOr<std::string> list = ReadWhole(files, path, kMaxListBytes);
   if (absl::IsNotFound(list.status())) list = std::string();  // the run of an older version
   CISTERN_RETURN_IF_ERROR(list.status());
   CISTERN_ASSIGN_OR_RETURN(const std::vector<GivenFile> now, FilesOf(files, tables, calls));

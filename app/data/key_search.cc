@@ -66,10 +66,10 @@ absl::Status KeySearch::Take(const data::Recipe::Slot& slot, const data::TextRow
   for (size_t i = 0; i < places.size(); ++i) {
     number *= static_cast<double>(Texts(row.fields[places[i]], slot.cross[i].separator).size());
   }
-  if (number > static_cast<double>(data::kMostCombinations)) {
+  if (number > static_cast<double>(data::kMaxCombinations)) {
     return absl::OutOfRangeError(absl::StrCat("the cross ", slot.column, " has ", number,
                                               " combinations of values in this row; the limit is ",
-                                              data::kMostCombinations));
+                                              data::kMaxCombinations));
   }
   std::vector<std::vector<absl::string_view>> combinations = {{}};
   for (size_t i = 0; i < places.size(); ++i) {

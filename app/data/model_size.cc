@@ -5,7 +5,7 @@
 namespace cistern::app {
 
 absl::Status CheckModelSize(ModelKind kind, const TemplateSizes& sizes, const TemplateData& data) {
-  constexpr double kParametersMost = 1e8;
+  constexpr double kMaxParameters = 1e8;
   double parameters = 0;
   if (kind == ModelKind::kDcnV2) {
     const double width = 1.0 * data.slot_num * sizes.vector + data.dense_dim;
@@ -14,7 +14,7 @@ absl::Status CheckModelSize(ModelKind kind, const TemplateSizes& sizes, const Te
     const double pairs = 0.5 * data.slot_num * (data.slot_num + 1.0);
     parameters = pairs * sizes.hidden.front();
   }
-  if (parameters <= kParametersMost) return absl::OkStatus();
+  if (parameters <= kMaxParameters) return absl::OkStatus();
   return WithFix(
       WithOptions(
           absl::InvalidArgumentError(absl::StrFormat(

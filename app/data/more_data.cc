@@ -25,11 +25,11 @@
 namespace cistern::app {
 namespace {
 
-constexpr uint64_t kRowsOfOneClassMost = 100;  // fewer can be of one class by chance
+constexpr uint64_t kMaxRowsOfOneClass = 100;  // fewer can be of one class by chance
 // Fewer rows of a class are nearly none, where this many times as many were expected.
-constexpr uint64_t kRowsOfClassLeast = 20;
+constexpr uint64_t kMinRowsOfClass = 20;
 constexpr double kTimesFewer = 10;
-constexpr uint64_t kDetailBytesMost = uint64_t{1} << 24;
+constexpr uint64_t kMaxDetailBytes = uint64_t{1} << 24;
 constexpr double kOddsChange = 3;          // between days; more is worth a note
 constexpr size_t kSamplesBefore = 20000;   // to compare the numbers of new data with
 constexpr uint64_t kRarerToEvaluate = 20;  // with fewer, an evaluation is mostly chance
@@ -199,7 +199,7 @@ absl::StatusOr<data::ConvertSummary> MoreTables::ConvertPart(const std::string& 
 
 absl::Status MoreTables::CheckClasses() const {
   const size_t labels = trained_.shape.label_dim - (trained_.shape.weighted ? 1 : 0);
-  const bool checks = labels == 1 && trained_.samples >= kRowsOfOneClassMost;
+  const bool checks = labels == 1 && trained_.samples >= kMaxRowsOfOneClass;
   if (!checks) return absl::OkStatus();
   if (HasBothClassesOf(trained_)) return CheckShare();
   return RuinError(absl::StrCat("all ", trained_.samples, " labels are ",
@@ -221,10 +221,10 @@ absl::Status MoreTables::RuinError(const std::string& what) const {
 absl::Status MoreTables::CheckShare() const {
   LocalFileSystem files;
   const absl::StatusOr<std::string> text =
-      ReadWhole(files, absl::StrCat(options_.out, "/", kScoreDetailFile), kDetailBytesMost);
+      ReadWhole(files, absl::StrCat(options_.out, "/", kScoreDetailFile), kMaxDetailBytes);
   if (!text.ok()) return absl::OkStatus();
   const absl::StatusOr<ScoreDetail> before = ParseScoreDetail(*text);
-  if (!before.ok() || before->samples < kRowsOfOneClassMost) return absl::OkStatus();
+  if (!before.ok() || before->samples < kMaxRowsOfOneClass) return absl::OkStatus();
   const double rows = static_cast<double>(trained_.samples + trained_.left_out);
   const double share = static_cast<double>(trained_.positives) / rows;
   const double was = before->share_of_positives();
@@ -233,11 +233,11 @@ absl::Status MoreTables::CheckShare() const {
                                              100 * share, 100 * was);
   const uint64_t rarer = std::min(trained_.positives, trained_.samples - trained_.positives);
   const double expected = rows * (trained_.positives == rarer ? was : 1 - was);
-  if (rarer < kRowsOfClassLeast && expected >= kTimesFewer * kRowsOfClassLeast) {
+  if (rarer < kMinRowsOfClass && expected >= kTimesFewer * kMinRowsOfClass) {
     return RuinError(shares);
   }
   const double change = share * (1 - was) / (was * (1 - share));
-  if (rarer >= kRowsOfClassLeast && (change > kOddsChange || change < 1 / kOddsChange)) {
+  if (rarer >= kMinRowsOfClass && (change > kOddsChange || change < 1 / kOddsChange)) {
     calls_.Note(absl::StrCat("note: ", shares,
                              " so far: the mean prediction will move to the new share; check the "
                              "column of the label, and that no rows were left out"));
@@ -300,7 +300,7 @@ absl::Status MoreTables::Convert(std::vector<std::string>* sources, MoreData* mo
         AddTo(*test, &tested_);
         tests.push_back(test->file_list);
         held_out = absl::StrCat(", ", test->samples, " more held out");
-      } else if (part.samples >= kRowsOfOneClassMost) {  // of a few rows none may be held out
+      } else if (part.samples >= kMaxRowsOfOneClass) {  // of a few rows none may be held out
         return test.status();
       }
     }

@@ -20,7 +20,7 @@
 namespace cistern::app {
 namespace {
 
-constexpr uint64_t kRowsLeast = 100;
+constexpr uint64_t kMinRows = 100;
 
 absl::StatusOr<data::ConvertSummary> ConvertPart(const std::string& out, const std::string& part,
                                                  data::ConvertOptions options,
@@ -170,10 +170,10 @@ absl::StatusOr<TableModel> MakeTableModel(const std::string& path, const TableOp
                                           const std::string& out, const TableCalls& calls) {
   CISTERN_RETURN_IF_ERROR(WithOptions(CheckNameForJson("the folder", out), {"out"}));
   CISTERN_ASSIGN_OR_RETURN(const InspectedTable table, InspectTable(path, options, calls));
-  if (table.profile.rows < kRowsLeast) {
+  if (table.profile.rows < kMinRows) {
     return WithFix(absl::InvalidArgumentError(absl::StrCat(path, ": ", table.profile.rows,
                                                            " rows are too few to train a model")),
-                   absl::StrCat("train on ", kRowsLeast, " rows or more"));
+                   absl::StrCat("train on ", kMinRows, " rows or more"));
   }
   if (calls.inspected) calls.inspected(table);
   CISTERN_RETURN_IF_ERROR(WriteTableModel(table, options, out, calls));

@@ -13,7 +13,7 @@ namespace cistern::cli {
 namespace {
 
 // A disk of 100 GB.
-constexpr uint64_t kMostSamples = 1'000'000'000;
+constexpr uint64_t kMaxSamples = 1'000'000'000;
 
 std::string TitleOf(const app::DemoStep& step) {
   return absl::StrFormat("[%d/%d] %-9s", step.number, app::kDemoSteps, step.name);
@@ -78,7 +78,7 @@ void AddDemoCommand(Command& root) {
        "--dir demo"});
   command.Flag("--samples", &flags->samples,
                {"INT", "Number of training samples, 4,000 or more; a quarter as many for testing.",
-                "--samples 200000", !kRequired, kMostSamples});
+                "--samples 200000", !kRequired, kMaxSamples});
   command.Switch("--keep", &flags->keep,
                  {"", "Keeps the temporary folder and prints its name.", "--keep"});
   command.Does([flags](Console& console) { return RunDemo(*flags, console); });

@@ -79,9 +79,9 @@ const std::vector<FlagWords>& Wordings() {
 
 // The files of a new run, earlier ones first, as they are typed.
 std::string TablesText(const app::OtherColumns& others) {
-  constexpr size_t kNamedMost = 4;
+  constexpr size_t kMaxNamed = 4;
   std::vector<std::string> words;
-  if (others.earlier.empty() || others.earlier.size() > kNamedMost) {
+  if (others.earlier.empty() || others.earlier.size() > kMaxNamed) {
     words.push_back("TABLES_SO_FAR");
   } else {
     for (const std::string& file : others.earlier) words.push_back(ShellQuoted(file));

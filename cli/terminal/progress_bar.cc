@@ -11,7 +11,7 @@
 namespace cistern::cli {
 namespace {
 
-constexpr int kBarLeast = 6, kBarMost = 30;
+constexpr int kMinBar = 6, kMaxBar = 30;
 
 // The fields after the bar, the most important first.
 std::vector<std::string> FieldsOf(const BarState& state) {
@@ -54,9 +54,9 @@ std::string BarLine(const BarState& state, const BarStyle& style) {
     absl::StrAppend(&end, "  ", field);
   }
   const int left = room - static_cast<int>(begin.size() + 1 + end.size());
-  if (state.share && left >= kBarLeast) {
+  if (state.share && left >= kMinBar) {
     absl::StrAppend(&begin, " ",
-                    Bar(std::clamp(*state.share, 0.0, 1.0), std::min(left, kBarMost), style));
+                    Bar(std::clamp(*state.share, 0.0, 1.0), std::min(left, kMaxBar), style));
   } else if (static_cast<int>(begin.size()) > room) {
     begin.resize(static_cast<size_t>(room));
   }

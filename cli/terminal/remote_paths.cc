@@ -18,7 +18,7 @@
 namespace cistern::cli {
 namespace {
 
-constexpr uint64_t kPageMost = uint64_t{1} << 30;
+constexpr uint64_t kMaxPage = uint64_t{1} << 30;
 
 enum class Use { kStreamed, kRead, kWritten, kHere };
 
@@ -90,7 +90,7 @@ absl::Status ShowInText(const std::string& path, const Console& console) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return absl::OkStatus();
   LocalFileSystem files;
-  CISTERN_ASSIGN_OR_RETURN(const std::string page, ReadWhole(files, path, kPageMost));
+  CISTERN_ASSIGN_OR_RETURN(const std::string page, ReadWhole(files, path, kMaxPage));
   return WriteWhole(files, path, console.Shown(page));
 }
 

@@ -8,7 +8,7 @@ namespace cistern {
 namespace {
 
 constexpr uint64_t kDefaultConnections = 4096;
-constexpr uint64_t kLeastForFiles = 256;
+constexpr uint64_t kMinForFiles = 256;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ uint64_t RaiseDescriptorLimit() {
 }
 
 uint64_t ConnectionRoom(uint64_t descriptors) {
-  const uint64_t files = std::max(kLeastForFiles, descriptors / 4);
+  const uint64_t files = std::max(kMinForFiles, descriptors / 4);
   // With a tiny limit files get fewer: a server without connections would be useless.
   return descriptors > 2 * files ? descriptors - files : descriptors / 2;
 }

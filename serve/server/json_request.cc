@@ -260,8 +260,8 @@ bool RequestReader::end_array() {
 bool RequestReader::Number(uint64_t value, bool negative) {
   if (in(Place::kParameters)) return Parameter(value, negative);
   if (in(Place::kShape)) {
-    constexpr size_t kMostDimensions = 16;
-    if (negative || value > uint64_t{1} << 62 || input_.shape.size() == kMostDimensions) {
+    constexpr size_t kMaxDimensions = 16;
+    if (negative || value > uint64_t{1} << 62 || input_.shape.size() == kMaxDimensions) {
       return FailShape();
     }
     input_.shape.push_back(static_cast<int64_t>(value));

@@ -9,7 +9,7 @@ namespace cistern::serve {
 namespace {
 
 // Lines that wait for the disk; above it further ones are dropped.
-constexpr uint64_t kMostWaitingBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxWaitingBytes = uint64_t{64} << 20;
 
 }  // namespace
 
@@ -42,7 +42,7 @@ bool RequestLog::Chooses() {
 void RequestLog::Add(const std::string& id, const PredictorShape& shape,
                      const PredictRequest& request, absl::Span<const float> predictions,
                      uint64_t commit, uint64_t unseen) {
-  if (waiting_bytes_.load(std::memory_order_relaxed) >= kMostWaitingBytes) {
+  if (waiting_bytes_.load(std::memory_order_relaxed) >= kMaxWaitingBytes) {
     dropped_.fetch_add(1, std::memory_order_relaxed);
     return;
   }

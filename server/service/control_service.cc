@@ -423,8 +423,8 @@ absl::Status ControlService::UpdateAfterSave(const v1::UpdateAfterSaveRequest& r
     CISTERN_RETURN_IF_ERROR(CheckDay(state_->store, request.day()));
     std::vector<std::vector<std::vector<Key>>> changed;
     for (const auto& table : state_->store.sparse_tables()) {
-      cistern::UpdateAfterSave(*table, request.mode(), request.day(), state_->pool,
-                               &changed.emplace_back());
+      server::UpdateAfterSave(*table, request.mode(), request.day(), state_->pool,
+                              &changed.emplace_back());
     }
     // Rows in files change when they are read: the next commit writes all of them.
     state_->stage.Changed(request.changes(), state_->store.tiered() ? nullptr : &changed);

@@ -195,9 +195,9 @@ void ReadMessage(absl::string_view bytes) {
   options.wide_keys = true;
   options.shape = {1, 1, {4}, {}};
   reader->Begin(bytes, "clicks/0: offset 17");
-  constexpr int kRowsMost = 10000;  // small messages can hold many rows
+  constexpr int kMaxRows = 10000;  // small messages can hold many rows
   data::SampleBlock block;
-  for (int row = 0; row < kRowsMost && !reader->at_end(); ++row) {
+  for (int row = 0; row < kMaxRows && !reader->at_end(); ++row) {
     block.Reset(1);
     const absl::StatusOr<size_t> read = reader->Read(1, &block);
     CheckBlock(options, block);

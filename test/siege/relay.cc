@@ -17,8 +17,8 @@
 namespace cistern {
 namespace {
 
-constexpr int kLookMs = 20;                 // how soon the destructor is noticed
-constexpr size_t kMostWaiting = 256 << 10;  // bytes in each direction
+constexpr int kLookMs = 20;                // how soon the destructor is noticed
+constexpr size_t kMaxWaiting = 256 << 10;  // bytes in each direction
 constexpr size_t kPiece = 16 << 10;
 
 OpenSslPtr<SSL_CTX> ContextShowing(const KeyedCertificate& own) {
@@ -82,9 +82,9 @@ class Through {
   // Waits for bytes and passes them on once; false if the connection has ended.
   bool Pass() {
     short from_client = 0, from_server = 0;
-    if (!client_ended_ && up_.size() < kMostWaiting) from_client |= POLLIN;
+    if (!client_ended_ && up_.size() < kMaxWaiting) from_client |= POLLIN;
     if (!down_.empty()) from_client |= POLLOUT;
-    if (!server_ended_ && down_.size() < kMostWaiting) from_server |= POLLIN;
+    if (!server_ended_ && down_.size() < kMaxWaiting) from_server |= POLLIN;
     if (!up_.empty()) from_server |= POLLOUT;
     pollfd both[] = {{client_, from_client, 0}, {server_.fd(), from_server, 0}};
     poll(both, 2, kLookMs);
@@ -97,7 +97,7 @@ class Through {
   static bool MayRetry() { return errno == EAGAIN || errno == EINTR; }
   bool ReadClient() {
     char bytes[kPiece];
-    while (!client_ended_ && up_.size() < kMostWaiting) {
+    while (!client_ended_ && up_.size() < kMaxWaiting) {
       const ssize_t got = recv(client_, bytes, sizeof(bytes), MSG_DONTWAIT);
       if (got < 0) return MayRetry();
       if (got == 0) client_ended_ = true;
@@ -123,7 +123,7 @@ class Through {
   }
   bool ReadServer() {
     char bytes[kPiece];
-    while (!server_ended_ && down_.size() < kMostWaiting) {
+    while (!server_ended_ && down_.size() < kMaxWaiting) {
       const ssize_t got = server_.Receive(bytes, sizeof(bytes));
       if (got < 0 && MayRetry()) return true;
       if (got <= 0) server_ended_ = true;

@@ -14,8 +14,8 @@
 namespace cistern {
 namespace {
 
-constexpr size_t kMostZombies = 3;
-constexpr uint64_t kMostSteps = 600;  // steps with faults; then faults stop
+constexpr size_t kMaxZombies = 3;
+constexpr uint64_t kMaxSteps = 600;  // steps with faults; then faults stop
 
 server::ServerOptions Shape(std::mt19937_64& random, uint64_t seed) {
   server::ServerOptions options;
@@ -44,7 +44,7 @@ class Simulation {
     if (!started.ok()) return Finished(started.ToString());
     fleet_.meanwhile = [this] { Beside(); };
     NewWorker();
-    while (!trained_ && wrong_.empty() && result_.steps < kMostSteps) {
+    while (!trained_ && wrong_.empty() && result_.steps < kMaxSteps) {
       Disturb();
       StepOf(*worker_);
       LookAtDisk();
@@ -71,7 +71,7 @@ class Simulation {
       if (zombies_pass_fence_) worker_->PassFence();
       absl::MutexLock lock(&mutex_);
       zombies_.push_back(std::move(worker_));
-      if (zombies_.size() > kMostZombies && !zombies_.front()->busy)
+      if (zombies_.size() > kMaxZombies && !zombies_.front()->busy)
         zombies_.erase(zombies_.begin());
     }
     WorkerActor::Options options;

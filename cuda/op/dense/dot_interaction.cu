@@ -236,13 +236,13 @@ __global__ void __launch_bounds__(kBlockThreads)
 
 constexpr size_t kSharedBytes = 48 << 10;  // per block without opting in to more
 // The opt-in limit on every GPU since sm_80 is at least 99 KiB (sm_86 and sm_89; sm_80: 163 KiB).
-constexpr size_t kMostSharedBytes = 96 << 10;
+constexpr size_t kMaxSharedBytes = 96 << 10;
 
 // The widest chunk of columns, a multiple of 4, such that fixed + rows * (chunk + extra) floats fit
 // shared memory; 0 if none fits.
 unsigned ChunkOf(size_t dim, size_t rows, size_t extra, size_t fixed) {
   const size_t wanted = std::max<size_t>(4, (dim + 3) / 4 * 4);
-  for (const size_t limit : {kSharedBytes, kMostSharedBytes}) {
+  for (const size_t limit : {kSharedBytes, kMaxSharedBytes}) {
     const size_t floats = limit / sizeof(float);
     if (floats < fixed + rows * (4 + extra)) continue;
     const size_t fits = (floats - fixed) / rows - extra;

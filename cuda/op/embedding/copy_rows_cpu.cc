@@ -52,13 +52,13 @@ void CopyRows(const void* from, const uint32_t* from_rows, void* to, const uint3
   auto* target = static_cast<char*>(to);
   const size_t floats = CeilDiv(bytes, sizeof(float));
   // Rows of a large table are anywhere: they are fetched this many rows ahead.
-  constexpr size_t kAhead = 8, kLine = 64, kMostFetched = 8 * kLine;
+  constexpr size_t kAhead = 8, kLine = 64, kMaxFetched = 8 * kLine;
   const bool streams = IsStreamable(to, bytes);
   ForPieces(count, RowGrain(floats), 2 * count * floats, [=](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       if (from_rows != nullptr && i + kAhead < count) {
         const char* next = source + from_rows[i + kAhead] * bytes;
-        for (size_t b = 0; b < std::min(bytes, kMostFetched); b += kLine) {
+        for (size_t b = 0; b < std::min(bytes, kMaxFetched); b += kLine) {
           __builtin_prefetch(next + b);
         }
       }

@@ -16,7 +16,7 @@ Place place;
 namespace {
 
 constexpr size_t kStackBytes = 128 << 10;
-constexpr size_t kSharedAtMost = 227 << 10;
+constexpr size_t kMaxShared = 227 << 10;
 constexpr unsigned kWarpLanes = 32;
 
 [[noreturn]] void Stop(const char* why) {
@@ -46,7 +46,7 @@ struct Grid {
     unsigned given = 0, taken = 0, done = 0;
   };
   std::vector<Warp> warps;
-  alignas(256) char shared[kSharedAtMost];
+  alignas(256) char shared[kMaxShared];
 };
 Grid grid;
 

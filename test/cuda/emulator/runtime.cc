@@ -404,8 +404,8 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
   return cudaSuccess;
 }
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int value) {
-  constexpr int kSharedAtMost = 99 << 10;  // sm_86 and sm_89; sm_80 has more
-  if (value > kSharedAtMost) return Keep(cudaErrorInvalidValue);
+  constexpr int kMaxShared = 99 << 10;  // sm_86 and sm_89; sm_80 has more
+  if (value > kMaxShared) return Keep(cudaErrorInvalidValue);
   const auto lock = LockDevice();
   cistern::emulator::allowed_shared[kernel] = static_cast<size_t>(value);
   return cudaSuccess;

@@ -16,7 +16,7 @@ namespace cistern::data {
 namespace {
 
 constexpr int64_t kMagicSize = 4;
-constexpr int64_t kParquetBytesLeast = 12;  // the magic bytes twice, and the size of the footer
+constexpr int64_t kMinParquetBytes = 12;  // the magic bytes twice, and the size of the footer
 
 // How the file shows that its end is missing; "" if it does not, or cannot be read.
 absl::StatusOr<std::string> HowCutShort(const std::string& path) {
@@ -30,9 +30,9 @@ absl::StatusOr<std::string> HowCutShort(const std::string& path) {
   }
   const arrow::Result<int64_t> bytes = file->GetSize();
   if (!bytes.ok()) return "";
-  if (*bytes < kParquetBytesLeast) {
+  if (*bytes < kMinParquetBytes) {
     return absl::StrCat("it has ", *bytes, " bytes, and a Parquet file at least ",
-                        kParquetBytesLeast);
+                        kMinParquetBytes);
   }
   const auto begin = file->ReadAt(0, kMagicSize);
   const auto end = file->ReadAt(*bytes - kMagicSize, kMagicSize);

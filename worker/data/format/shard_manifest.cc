@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kFormat = 1;
-constexpr uint64_t kBytesMost = uint64_t{1} << 30;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
 
 // Reads `name` of `json` into `value`; false if it is absent or of another type.
 bool Take(const Json& json, const char* name, std::string* value) {
@@ -34,9 +34,9 @@ bool Take(const Json& json, const char* name, uint64_t* value) {
 }
 
 absl::StatusOr<std::string> ReadAnyFile(const std::string& path) {
-  if (!IsRemote(path)) return ReadFile(path, kBytesMost);
+  if (!IsRemote(path)) return ReadFile(path, kMaxBytes);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> stream, ByteStream::Open(path));
-  CISTERN_RETURN_IF_ERROR(stream->Fill(kBytesMost));
+  CISTERN_RETURN_IF_ERROR(stream->Fill(kMaxBytes));
   return std::string(stream->data(), stream->available());
 }
 

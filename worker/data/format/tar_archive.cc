@@ -11,8 +11,8 @@
 namespace cistern::data {
 namespace {
 
-constexpr uint64_t kMemberBytesMost = uint64_t{1} << 60;
-constexpr uint64_t kDescriptionMost = uint64_t{1} << 20;  // a pax header or a long name
+constexpr uint64_t kMaxMemberBytes = uint64_t{1} << 60;
+constexpr uint64_t kMaxDescription = uint64_t{1} << 20;  // a pax header or a long name
 
 // The fields of a header block: offset and size.
 struct Field {
@@ -36,7 +36,7 @@ std::optional<uint64_t> Number(const char* block, Field field) {
   uint64_t number = 0;
   if (bytes[0] == 0x80) {
     for (size_t i = 1; i < field.size; ++i) {
-      if (number > (kMemberBytesMost >> 8)) return std::nullopt;
+      if (number > (kMaxMemberBytes >> 8)) return std::nullopt;
       number = number << 8 | bytes[i];
     }
     return number;
@@ -44,7 +44,7 @@ std::optional<uint64_t> Number(const char* block, Field field) {
   size_t i = 0;
   while (i < field.size && bytes[i] == ' ') ++i;
   for (; i < field.size && bytes[i] != ' ' && bytes[i] != 0; ++i) {
-    if (bytes[i] < '0' || bytes[i] > '7' || number > kMemberBytesMost) return std::nullopt;
+    if (bytes[i] < '0' || bytes[i] > '7' || number > kMaxMemberBytes) return std::nullopt;
     number = number << 3 | static_cast<uint64_t>(bytes[i] - '0');
   }
   return number;
@@ -138,7 +138,7 @@ absl::StatusOr<bool> TarArchive::Next(Member* member) {
       continue;
     }
     if (next.has_size) header.member.bytes = next.size;
-    if (header.member.bytes > kMemberBytesMost) return Damaged("a member's size is absurd");
+    if (header.member.bytes > kMaxMemberBytes) return Damaged("a member's size is absurd");
     const bool has_no_bytes = header.type >= '1' && header.type <= '6';
     bytes_ = has_no_bytes ? 0 : header.member.bytes;
     left_ = (bytes_ + kTarBlock - 1) / kTarBlock * kTarBlock;
@@ -168,9 +168,9 @@ absl::StatusOr<bool> TarArchive::Seek(uint64_t member_begin) {
 }
 
 absl::StatusOr<absl::string_view> TarArchive::Contents() {
-  if (bytes_ > kContentsMost) {
+  if (bytes_ > kMaxContents) {
     return Damaged(
-        absl::StrCat("a member has ", bytes_, " bytes; at most ", kContentsMost, " can be read"));
+        absl::StrCat("a member has ", bytes_, " bytes; at most ", kMaxContents, " can be read"));
   }
   CISTERN_RETURN_IF_ERROR(stream_->Fill(bytes_));
   if (stream_->available() < bytes_) return CutShort();
@@ -222,7 +222,7 @@ absl::Status TarArchive::ReadEnd() {
 }
 
 absl::StatusOr<std::string> TarArchive::ReadDescription(const Header& header) {
-  if (header.member.bytes > kDescriptionMost) return Damaged("a long name or pax header is absurd");
+  if (header.member.bytes > kMaxDescription) return Damaged("a long name or pax header is absurd");
   bytes_ = header.member.bytes;
   left_ = (bytes_ + kTarBlock - 1) / kTarBlock * kTarBlock;
   CISTERN_ASSIGN_OR_RETURN(const absl::string_view text, Contents());

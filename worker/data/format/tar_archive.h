@@ -19,7 +19,7 @@ inline constexpr size_t kTarBlock =
 class TarArchive {
  public:
   // Larger members cannot be read (Contents), only passed over.
-  static constexpr uint64_t kContentsMost = uint64_t{64} << 20;
+  static constexpr uint64_t kMaxContents = uint64_t{64} << 20;
 
   struct Member {
     std::string name;
@@ -36,7 +36,7 @@ class TarArchive {
   absl::StatusOr<bool> Next(Member* member);
 
   // The contents of the current member, valid until the next call. kDataLoss: the archive is cut
-  // short inside it, or it is larger than kContentsMost.
+  // short inside it, or it is larger than kMaxContents.
   absl::StatusOr<absl::string_view> Contents();
 
   const std::string& path() const { return stream_->path(); }

@@ -44,7 +44,7 @@ absl::StatusOr<std::unique_ptr<TarShardWriter>> TarShardWriter::Create(FileSyste
 }
 
 absl::Status TarShardWriter::Append(absl::string_view name, absl::string_view contents) {
-  CISTERN_CHECK(!name.empty() && name.size() <= kNameMost);
+  CISTERN_CHECK(!name.empty() && name.size() <= kMaxName);
   CISTERN_CHECK(contents.size() < (uint64_t{1} << 33));
   const std::array<char, kTarBlock> header = HeaderOf(name, contents.size());
   CISTERN_RETURN_IF_ERROR(file_->Append({header.data(), header.size()}));

@@ -18,14 +18,14 @@ namespace cistern::data {
 class TarShardWriter {
  public:
   // Longer member names do not fit a plain ustar header.
-  static constexpr size_t kNameMost = 100;
+  static constexpr size_t kMaxName = 100;
   static constexpr uint64_t kEndBytes = 1024;  // the two zero blocks that end an archive
 
   // files: outlives this. Creates the folder of `path`.
   static absl::StatusOr<std::unique_ptr<TarShardWriter>> Create(FileSystem& files,
                                                                 const std::string& path);
 
-  // name: 1 to kNameMost bytes. contents: below 8 GiB.
+  // name: 1 to kMaxName bytes. contents: below 8 GiB.
   absl::Status Append(absl::string_view name, absl::string_view contents);
   absl::Status Close();
 

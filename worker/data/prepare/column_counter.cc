@@ -26,11 +26,11 @@ void ColumnCounter::Add(absl::string_view text) {
 }
 
 bool ColumnCounter::AddInfinite(absl::string_view text) {
-  constexpr size_t kFormsMost = 16;
+  constexpr size_t kMaxForms = 16;
   for (auto& [form, count] : infinite_) {
     if (form == text) return ++count > 0;
   }
-  if (infinite_.size() == kFormsMost) return false;
+  if (infinite_.size() == kMaxForms) return false;
   infinite_.emplace_back(std::string(text), 1);
   return true;
 }

@@ -77,7 +77,7 @@ std::string DelimiterFor(const std::string& line) {
 
 // An error that lists the columns and hints at the likely mistake.
 absl::Status Planner::NoColumn(const char* option, const std::string& name) const {
-  constexpr size_t kNamesMost = 60, kNameBytesMost = 40;
+  constexpr size_t kMaxNames = 60, kMaxNameBytes = 40;
   std::vector<std::string> shown;
   bool holds_number = false;
   std::string cure;
@@ -87,8 +87,8 @@ absl::Status Planner::NoColumn(const char* option, const std::string& name) cons
     if (absl::StripAsciiWhitespace(column) == name) {
       cure = absl::StrCat(": '", column, "' contains a space, which is part of the name");
     }
-    if (shown.size() < kNamesMost) {
-      shown.push_back(ShownText(column, kNameBytesMost));
+    if (shown.size() < kMaxNames) {
+      shown.push_back(ShownText(column, kMaxNameBytes));
     }
   }
   std::vector<std::string> options = {option};
@@ -235,8 +235,8 @@ absl::Status Planner::CheckCross(const std::string& given, const std::vector<siz
     return WithOptions(absl::InvalidArgumentError(absl::StrCat("cross ", given, ": ", why)),
                        {"cross"});
   };
-  if (cross.size() < 2 || cross.size() > kMostCrossed) {
-    return refuse(absl::StrCat("a cross needs 2 to ", kMostCrossed, " columns, such as user,item"));
+  if (cross.size() < 2 || cross.size() > kMaxCrossed) {
+    return refuse(absl::StrCat("a cross needs 2 to ", kMaxCrossed, " columns, such as user,item"));
   }
   if (std::set<size_t>(cross.begin(), cross.end()).size() < cross.size()) {
     return refuse("a column is repeated");

@@ -331,10 +331,10 @@ absl::Status Conversion::Extend(const FoundRecipe& found, const std::string& fol
         return encoder_->Count(row.fields, places_, &work_, &counted);
       }));
   // Older recipes do not say how rare is rare; their least count is no less. 10: a table's most.
-  constexpr uint64_t kMinCountMost = 10;
+  constexpr uint64_t kMaxMinCount = 10;
   const uint64_t min_count = recipe_->history.min_count > 0
                                  ? recipe_->history.min_count
-                                 : std::min(known.LeastCount(), kMinCountMost);
+                                 : std::min(known.LeastCount(), kMaxMinCount);
   vocabulary_ = std::make_unique<Vocabulary>(known);
   grown_ = vocabulary_->Grow(counted, earlier, min_count, &rare);
   spellings_ = spelling_->Sentences();

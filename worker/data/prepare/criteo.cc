@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kPartsMost = 512;
+constexpr size_t kMaxParts = 512;
 
 // Streams of the random generator.
 enum PartStream : uint64_t { kPart, kOrder };
@@ -60,7 +60,7 @@ class Preparation {
     CISTERN_RETURN_IF_ERROR(OpenDays());
     // A row of text is not much smaller than an encoded row.
     if (options_.shuffle) {
-      parts_ = std::min<uint64_t>(kPartsMost, 1 + 2 * days_.bytes / (options_.memory_mb << 20));
+      parts_ = std::min<uint64_t>(kMaxParts, 1 + 2 * days_.bytes / (options_.memory_mb << 20));
     }
     CISTERN_RETURN_IF_ERROR(ReadBlocks());
     CISTERN_RETURN_IF_ERROR(CountBlocks());

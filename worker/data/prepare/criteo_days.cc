@@ -15,11 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kBlockBytesLeast = uint64_t{4} << 20, kBlockBytesMost = uint64_t{64} << 20;
+constexpr uint64_t kMinBlockBytes = uint64_t{4} << 20, kMaxBlockBytes = uint64_t{64} << 20;
 constexpr uint64_t kBlocksWanted = 1024;
-constexpr uint32_t kMultiHotMost = 1000;  // DLRM-v2 has 100
+constexpr uint32_t kMaxMultiHot = 1000;  // DLRM-v2 has 100
 constexpr size_t kBytesAtOnce = size_t{4} << 20;
-constexpr uint64_t kInflatedBytesLeast = uint64_t{1} << 20;  // small files can be one character
+constexpr uint64_t kMinInflatedBytes = uint64_t{1} << 20;  // small files can be one character
 
 // Bounds the decompressed size of a day: a compressed file can expand a thousandfold.
 class Inflated {
@@ -29,7 +29,7 @@ class Inflated {
         mb_(options.gzip_max_mb),
         packed_bytes_(packed_bytes),
         ratio_bytes_(
-            std::max(kInflatedBytesLeast, CheckedMul(ratio_, packed_bytes).value_or(UINT64_MAX))),
+            std::max(kMinInflatedBytes, CheckedMul(ratio_, packed_bytes).value_or(UINT64_MAX))),
         most_bytes_(CheckedMul(mb_, uint64_t{1} << 20).value_or(UINT64_MAX)),
         text_(text) {}
 
@@ -88,9 +88,9 @@ absl::Status CheckCriteoOptions(const CriteoOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("a slot of a ", FormatName(options.format),
                                                    " file holds one key; multi-hot needs Norm"));
   }
-  if (options.multi_hot.has_value() && options.multi_hot->size > kMultiHotMost) {
+  if (options.multi_hot.has_value() && options.multi_hot->size > kMaxMultiHot) {
     return WithOptions(absl::InvalidArgumentError(absl::StrCat(
-                           "the keys of a multi-hot sample must be at most ", kMultiHotMost)),
+                           "the keys of a multi-hot sample must be at most ", kMaxMultiHot)),
                        {"multi_hot_size"});
   }
   if (options.memory_mb == 0 || options.samples_per_file == 0) {
@@ -98,10 +98,10 @@ absl::Status CheckCriteoOptions(const CriteoOptions& options) {
         absl::InvalidArgumentError("the memory and the samples per file must be at least 1"),
         {"memory_mb", "samples_per_file"});
   }
-  constexpr uint64_t kMemoryMbMost = uint64_t{1} << 30;
-  if (options.memory_mb > kMemoryMbMost) {
+  constexpr uint64_t kMaxMemoryMb = uint64_t{1} << 30;
+  if (options.memory_mb > kMaxMemoryMb) {
     return WithOptions(
-        absl::InvalidArgumentError(absl::StrCat("the memory must be at most ", kMemoryMbMost)),
+        absl::InvalidArgumentError(absl::StrCat("the memory must be at most ", kMaxMemoryMb)),
         {"memory_mb"});
   }
   for (const auto& [a, b] : options.crosses) {
@@ -165,7 +165,7 @@ absl::StatusOr<CriteoDays> OpenCriteoDays(const CriteoOptions& options,
   }
   uint64_t block_bytes = options.block_bytes;
   if (block_bytes == 0) {
-    block_bytes = std::clamp(days.bytes / kBlocksWanted, kBlockBytesLeast, kBlockBytesMost);
+    block_bytes = std::clamp(days.bytes / kBlocksWanted, kMinBlockBytes, kMaxBlockBytes);
   }
   for (size_t day = 0; day < days.texts.size(); ++day) {
     const uint64_t size = days.texts[day]->bytes().size();

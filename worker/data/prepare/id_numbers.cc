@@ -10,10 +10,10 @@
 namespace cistern::data {
 namespace {
 
-constexpr size_t kValuesLeast = 100;
-constexpr double kRepeatedLeast = 2;  // occurrences of a value, on average
-constexpr double kCorrelationMost = 0.5;
-constexpr double kTopShareLeast = 0.1;  // of the most frequent hundredth of the values
+constexpr size_t kMinValues = 100;
+constexpr double kMinRepeated = 2;  // occurrences of a value, on average
+constexpr double kMaxCorrelation = 0.5;
+constexpr double kMinTopShare = 0.1;  // of the most frequent hundredth of the values
 
 using CountOfInteger = std::map<int64_t, size_t>;  // of integers
 
@@ -70,7 +70,7 @@ double TopShare(const CountOfInteger& counts) {
 // Whether multiples of `unit` are more frequent than other values: the means of the logarithms of
 // the counts, by Welch's test.
 bool PrefersMultiples(const CountOfInteger& counts, int64_t unit) {
-  constexpr double kTimesLeast = 2, kDeviationsLeast = 5;
+  constexpr double kMinTimes = 2, kMinDeviations = 5;
   double n[2] = {}, sum[2] = {}, squares[2] = {};
   for (const auto& [value, count] : counts) {
     const size_t side = value % unit == 0;
@@ -84,8 +84,8 @@ bool PrefersMultiples(const CountOfInteger& counts, int64_t unit) {
     return (squares[side] - sum[side] * sum[side] / n[side]) / (n[side] * (n[side] - 1));
   };
   const double difference = sum[1] / n[1] - sum[0] / n[0];
-  return difference >= std::log(kTimesLeast) &&
-         difference >= kDeviationsLeast * std::sqrt(variance_of_mean(0) + variance_of_mean(1));
+  return difference >= std::log(kMinTimes) &&
+         difference >= kMinDeviations * std::sqrt(variance_of_mean(0) + variance_of_mean(1));
 }
 
 bool AreRounded(const CountOfInteger& counts) {
@@ -97,28 +97,28 @@ bool AreRounded(const CountOfInteger& counts) {
 
 bool LooksLikeIds(const TableProfile& profile, size_t place) {
   const CountOfInteger counts = CountsOf(profile, place);
-  if (counts.size() < kValuesLeast) return false;
-  if (RowsIn(counts) < kRepeatedLeast * static_cast<double>(counts.size())) return false;
-  return NeighbourCorrelation(counts) < kCorrelationMost && TopShare(counts) >= kTopShareLeast &&
+  if (counts.size() < kMinValues) return false;
+  if (RowsIn(counts) < kMinRepeated * static_cast<double>(counts.size())) return false;
+  return NeighbourCorrelation(counts) < kMaxCorrelation && TopShare(counts) >= kMinTopShare &&
          !AreRounded(counts);
 }
 
 bool NeighboursAreAsFrequent(const TableProfile& profile, size_t place) {
   const CountOfInteger counts = CountsOf(profile, place);
-  return counts.size() > 2 && NeighbourCorrelation(counts) >= kCorrelationMost;
+  return counts.size() > 2 && NeighbourCorrelation(counts) >= kMaxCorrelation;
 }
 
 bool LooksLikeAmounts(const TableProfile& profile, const LabelChoice& label, size_t place) {
-  constexpr size_t kRowsLeast = 200, kParts = 10;
-  constexpr double kUnevenLeast = 0.1;    // Kolmogorov and Smirnov's distance from a uniform one
-  constexpr double kChiSquareLeast = 40;  // of 9 degrees of freedom: 8 in a million by chance
+  constexpr size_t kMinRows = 200, kParts = 10;
+  constexpr double kMinUneven = 0.1;    // Kolmogorov and Smirnov's distance from a uniform one
+  constexpr double kMinChiSquare = 40;  // of 9 degrees of freedom: 8 in a million by chance
   std::vector<std::pair<double, bool>> rows;
   for (const std::vector<std::string>& row : profile.sample) {
     double x = 0;
     if (ReadNumber(row[place], &x) != NumberKind::kFinite) continue;
     rows.emplace_back(x, label.IsPositive(row[label.column]));
   }
-  if (rows.size() < kRowsLeast) return false;
+  if (rows.size() < kMinRows) return false;
   std::sort(rows.begin(), rows.end());
   const double n = static_cast<double>(rows.size());
   const double low = rows.front().first, range = rows.back().first - low;
@@ -134,13 +134,13 @@ bool LooksLikeAmounts(const TableProfile& profile, const LabelChoice& label, siz
     positives += rows[i].second;
   }
   const double rate = positives / n;
-  if (distance < kUnevenLeast || rate <= 0 || rate >= 1) return false;
+  if (distance < kMinUneven || rate <= 0 || rate >= 1) return false;
   double chi_square = 0;
   for (size_t part = 0; part < kParts; ++part) {
     const double difference = of_part[part] - rate * size[part];
     chi_square += difference * difference / (rate * (1 - rate) * size[part]);
   }
-  return chi_square >= kChiSquareLeast;
+  return chi_square >= kMinChiSquare;
 }
 
 }  // namespace cistern::data

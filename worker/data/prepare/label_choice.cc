@@ -258,8 +258,8 @@ absl::StatusOr<size_t> FindColumn(const TableProfile& profile, std::string* note
 
 // "'-1' in 20 rows, '1' in 1 row", of at most eight values; else "".
 std::string WithCounts(std::vector<LabelValue> values) {
-  constexpr size_t kShownMost = 8;
-  if (values.size() > kShownMost) return "";
+  constexpr size_t kMaxShown = 8;
+  if (values.size() > kMaxShown) return "";
   std::stable_sort(values.begin(), values.end(), [](const LabelValue& a, const LabelValue& b) {
     double x = 0, y = 0;
     const bool numbers = ReadNumber(a.meaning, &x) == NumberKind::kFinite &&
@@ -283,7 +283,7 @@ bool IsUnknown(const LabelValue& value) {
 // "'Total' in 1 row"; "" if there are none.
 std::string OddValues(const TableProfile& profile, std::vector<LabelValue> values) {
   constexpr uint64_t kRowsPerOdd = 500;
-  constexpr size_t kShownMost = 3;
+  constexpr size_t kMaxShown = 3;
   if (values.size() < 3) return "";
   std::sort(values.begin(), values.end(),
             [](const LabelValue& a, const LabelValue& b) { return a.count > b.count; });
@@ -293,7 +293,7 @@ std::string OddValues(const TableProfile& profile, std::vector<LabelValue> value
   std::vector<std::string> shown;
   for (size_t i = 2; i < values.size(); ++i) {
     rows += values[i].count;
-    if (shown.size() < kShownMost) shown.push_back(WithCounts({values[i]}));
+    if (shown.size() < kMaxShown) shown.push_back(WithCounts({values[i]}));
   }
   return kRowsPerOdd * rows > profile.rows ? "" : absl::StrJoin(shown, ", ");
 }

@@ -10,7 +10,7 @@
 namespace cistern::data {
 namespace {
 
-constexpr size_t kShownMost = 40;  // bytes of a text in a message
+constexpr size_t kMaxShown = 40;  // bytes of a text in a message
 
 absl::Status Refuse(const TableProfile& profile, const std::string& why) {
   return WithOptions(absl::InvalidArgumentError(absl::StrCat(profile.path, ": ", why)), {"label"});
@@ -32,7 +32,7 @@ absl::StatusOr<LabelChoice> ChooseHead(const TableProfile& profile, const std::s
     if (is_number && number == -1) continue;
     if (!is_number || (number != 0 && number != 1)) {
       return Refuse(profile,
-                    absl::StrCat("the label '", name, "' holds '", text.substr(0, kShownMost),
+                    absl::StrCat("the label '", name, "' holds '", text.substr(0, kMaxShown),
                                  "', but one of several labels is 1 or 0, and -1 or empty "
                                  "where it is not known"));
     }

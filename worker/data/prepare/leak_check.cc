@@ -11,15 +11,15 @@
 namespace cistern::data {
 namespace {
 
-constexpr size_t kRowsLeast = 200;
+constexpr size_t kMinRows = 200;
 // The doubt that a leak leaves: errors, as a share of those of the best constant guess.
-constexpr double kDoubtMost = 0.002;
-constexpr double kAucLeast = 0.9995;
-constexpr double kFeedbackAucLeast = 0.8;  // of a column with the name of feedback
+constexpr double kMaxDoubt = 0.002;
+constexpr double kMinAuc = 0.9995;
+constexpr double kMinFeedbackAuc = 0.8;  // of a column with the name of feedback
 // A part of the rows: its class may be so many times rarer to miss than in all rows, and still is
 // not of one class by chance.
 constexpr double kRarerThanAll = 5, kChance = 1e-5;
-constexpr size_t kPartLeast = 20, kValueLeast = 200;
+constexpr size_t kMinPart = 20, kMinValue = 200;
 constexpr size_t kRowsPerValue = 10;  // fewer: values decide the label by chance
 
 // Rows by value, and the positive ones among them.
@@ -32,7 +32,7 @@ bool Decides(const Counts& counts, size_t rows, size_t positives) {
     errors += std::min(count.second, count.first - count.second);
   }
   return static_cast<double>(errors) <=
-         kDoubtMost * static_cast<double>(std::min(positives, rows - positives));
+         kMaxDoubt * static_cast<double>(std::min(positives, rows - positives));
 }
 
 // AUC of the numbers as a prediction: pairs in order, ties count one half.
@@ -76,7 +76,7 @@ class LeakCheck {
     if (!part.empty()) return part;
     const double auc = std::max(Auc(column), 1 - Auc(column));
     const bool feedback = IsFeedbackName(profile_.columns[column].name);
-    if (auc < (feedback ? kFeedbackAucLeast : kAucLeast)) return "";
+    if (auc < (feedback ? kMinFeedbackAuc : kMinAuc)) return "";
     return absl::StrFormat(
         "%s (its AUC alone is %.4f)",
         feedback ? "by its name it is known only after the label" : "decides the label", auc);
@@ -91,12 +91,12 @@ class LeakCheck {
     const double share =
         static_cast<double>(positive ? positives_ : is_positive_.size() - positives_) / all;
     const double likely = 1 - (1 - share) / kRarerThanAll;
-    return rows >= kPartLeast && static_cast<double>(rows) * std::log(likely) < std::log(kChance);
+    return rows >= kMinPart && static_cast<double>(rows) * std::log(likely) < std::log(kChance);
   }
   // Whether `rows` rows, of which so many are positive, are of one class for no chance.
   bool IsOfOneClass(size_t rows, size_t positive) const {
     const size_t errors = std::min(positive, rows - positive);
-    return static_cast<double>(errors) <= kDoubtMost * static_cast<double>(rows) &&
+    return static_cast<double>(errors) <= kMaxDoubt * static_cast<double>(rows) &&
            AreTooMany(rows, 2 * positive > rows);
   }
   // A leak in a part of the rows.
@@ -121,7 +121,7 @@ class LeakCheck {
     }
     if (by_value.size() > ColumnProfile::kFewValues) return "";
     for (const auto& [value, count] : by_value) {
-      if (count.first < kValueLeast || 2 * count.second < count.first) continue;
+      if (count.first < kMinValue || 2 * count.second < count.first) continue;
       if (!IsOfOneClass(count.first, count.second)) continue;
       return absl::StrFormat("all %d sampled rows with '%s' are of one class", count.first,
                              std::string(value));
@@ -157,7 +157,7 @@ std::vector<std::string> FindLeaks(const TableProfile& profile, const LabelChoic
   std::vector<std::string> leaks(profile.columns.size());
   const LeakCheck check(profile, label);
   const size_t rows = profile.sample.size();
-  if (rows < kRowsLeast || std::min(check.positives(), rows - check.positives()) == 0) return leaks;
+  if (rows < kMinRows || std::min(check.positives(), rows - check.positives()) == 0) return leaks;
   for (size_t i = 0; i < leaks.size(); ++i) {
     if (i != label.column) leaks[i] = check.Find(i);
   }

@@ -20,15 +20,15 @@ constexpr char kVariedSeparators[] = {'/', '\n', '+', ':'};
 // Separators within names, dates and codes: of lists, moreover, most fields are new, so that as
 // whole texts they tell nothing, and each value is in many of them.
 constexpr char kNameSeparators[] = {'_', '-', '.'};
-constexpr double kNewTextsLeast = 0.4;    // distinct ones by fields
+constexpr double kMinNewTexts = 0.4;      // distinct ones by fields
 constexpr size_t kUsesOfNamed = 20;       // of a value on average
-constexpr double kSeveralLeast = 0.2;     // of the fields hold several values
+constexpr double kMinSeveral = 0.2;       // of the fields hold several values
 constexpr double kSeveralAtAll = 0.05;    // likewise, if values recombine
-constexpr size_t kCountsLeast = 3;        // different numbers of values in a field
+constexpr size_t kMinCounts = 3;          // different numbers of values in a field
 constexpr double kFieldsPerCount = 0.05;  // share of the fields with such a number
-constexpr double kBracketsLeast = 0.95;
+constexpr double kMinBrackets = 0.95;
 constexpr double kValuesPerText = 0.5;  // distinct ones, at most, for the other separators
-constexpr size_t kUsesLeast = 5;        // of a value on average, likewise
+constexpr size_t kMinUses = 5;          // of a value on average, likewise
 
 using ListForm = ConvertOptions::ListForm;
 
@@ -126,7 +126,7 @@ class ListFinder {
       ListForm form{one};
       const Look look = LookAtValues(fields_, &form);
       const bool fewer = look.distinct.size() < texts_.size();
-      if (fewer && HasSeveral(look, Recombine(look) ? kSeveralAtAll : kSeveralLeast)) return form;
+      if (fewer && HasSeveral(look, Recombine(look) ? kSeveralAtAll : kMinSeveral)) return form;
     }
     for (const char one : kOtherSeparators) {
       if (!IsCommon(one) || (one == ',' && AreNumbersWithCommas(fields_))) continue;
@@ -138,14 +138,14 @@ class ListFinder {
       if (!IsCommon(one)) continue;
       const ListForm form{one};
       const Look look = LookAs(fields_, form);
-      if (HasSeveral(look, kSeveralLeast) && Recombine(look) && CountsVary(look)) return form;
+      if (HasSeveral(look, kMinSeveral) && Recombine(look) && CountsVary(look)) return form;
     }
     for (const char one : kNameSeparators) {
       if (!IsCommon(one) || !AreNew()) continue;
       const ListForm form{one};
       const Look look = LookAs(fields_, form);
       const bool often = look.values >= kUsesOfNamed * look.distinct.size();
-      if (often && HasSeveral(look, kSeveralLeast) && Recombine(look) && CountsVary(look) &&
+      if (often && HasSeveral(look, kMinSeveral) && Recombine(look) && CountsVary(look) &&
           !AreNumbers(look)) {
         return form;
       }
@@ -156,8 +156,7 @@ class ListFinder {
  private:
   // Whether most fields are a new text.
   bool AreNew() const {
-    return static_cast<double>(texts_.size()) >=
-           kNewTextsLeast * static_cast<double>(fields_.size());
+    return static_cast<double>(texts_.size()) >= kMinNewTexts * static_cast<double>(fields_.size());
   }
   // Whether most values are numbers, as those of versions, addresses and dates are.
   static bool AreNumbers(const Look& look) {
@@ -179,13 +178,13 @@ class ListFinder {
   bool Recombine(const Look& look) const {
     return static_cast<double>(look.distinct.size()) <=
                kValuesPerText * static_cast<double>(texts_.size()) &&
-           look.values >= kUsesLeast * look.distinct.size();
+           look.values >= kMinUses * look.distinct.size();
   }
   static bool CountsVary(const Look& look) {
     const double least = kFieldsPerCount * static_cast<double>(look.fields);
     const auto is_usual = [&](const auto& one) { return static_cast<double>(one.second) >= least; };
     return std::count_if(look.counts.begin(), look.counts.end(), is_usual) >=
-           static_cast<ptrdiff_t>(kCountsLeast);
+           static_cast<ptrdiff_t>(kMinCounts);
   }
 
   // Texts of the sample may be cut off at the end.
@@ -199,7 +198,7 @@ class ListFinder {
       commas += absl::StrContains(inside, ',');
       bars += absl::StrContains(inside, '|');
     }
-    if (static_cast<double>(brackets) < kBracketsLeast * static_cast<double>(fields_.size())) {
+    if (static_cast<double>(brackets) < kMinBrackets * static_cast<double>(fields_.size())) {
       return std::nullopt;
     }
     // Without a separator, as in [27], a comma is as good as any; NumPy prints spaces.

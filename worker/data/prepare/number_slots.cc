@@ -22,11 +22,11 @@ void NumberSlots::Add(const std::vector<Recipe::Slot>& slots,
 }
 
 std::vector<std::string> NumberSlots::Columns(const std::vector<Recipe::Slot>& slots) const {
-  constexpr uint64_t kValuesLeast = 100;
+  constexpr uint64_t kMinValues = 100;
   std::vector<std::string> columns;
   for (size_t slot = 0; slot < seen_.size(); ++slot) {
     const Seen& seen = seen_[slot];
-    if (seen.values < kValuesLeast || 2 * seen.with_fraction < seen.values) continue;
+    if (seen.values < kMinValues || 2 * seen.with_fraction < seen.values) continue;
     columns.push_back(slots[slot].column);
   }
   return columns;

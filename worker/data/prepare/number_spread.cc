@@ -10,13 +10,13 @@
 namespace cistern::data {
 namespace {
 
-constexpr size_t kNumbersLeast = 100;  // fewer have no spread worth the name
+constexpr size_t kMinNumbers = 100;  // fewer have no spread worth the name
 // Normal deviations of the middle half: numbers farther from it are outliers, and are moved to the
 // bound. Of a normal column none is.
 constexpr double kFarDeviations = 13, kBoundDeviations = 6;
 constexpr double kNormalQuartiles = 1.349;  // from one quartile to the other, in deviations
-constexpr size_t kSentinelLeast = 3;
-constexpr double kSentinelShareLeast = 0.0005;
+constexpr size_t kMinSentinel = 3;
+constexpr double kMinSentinelShare = 0.0005;
 
 // The middle of sorted numbers.
 struct Middle {
@@ -43,7 +43,7 @@ double End(const std::vector<double>& sorted, bool least) {
 
 // Removes it if it is a sentinel.
 bool RemoveSentinel(bool least, std::vector<double>* sorted) {
-  if (sorted->size() < kNumbersLeast) return false;
+  if (sorted->size() < kMinNumbers) return false;
   const double value = End(*sorted, least);
   const auto [begin, end] = std::equal_range(sorted->begin(), sorted->end(), value);
   // Most rows may have it: pdays is 999 in 96 of 100 rows of a known table of a bank.
@@ -51,10 +51,10 @@ bool RemoveSentinel(bool least, std::vector<double>* sorted) {
       least ? absl::MakeConstSpan(sorted->data() + (end - sorted->begin()),
                                   static_cast<size_t>(sorted->end() - end))
             : absl::MakeConstSpan(sorted->data(), static_cast<size_t>(begin - sorted->begin()));
-  if (others.size() < kNumbersLeast || !IsFar(value, MiddleOf(others))) return false;
+  if (others.size() < kMinNumbers || !IsFar(value, MiddleOf(others))) return false;
   const double count = static_cast<double>(end - begin);
   const double needed =
-      std::max<double>(kSentinelLeast, kSentinelShareLeast * static_cast<double>(sorted->size()));
+      std::max<double>(kMinSentinel, kMinSentinelShare * static_cast<double>(sorted->size()));
   if (count < needed) return false;
   sorted->erase(begin, end);
   return true;
@@ -72,9 +72,9 @@ double SkewnessOf(const std::vector<double>& numbers, double mean) {
 
 // Whether a column of numbers has enough values to be cut into pieces.
 bool IsCut(const ColumnProfile& column) {
-  constexpr uint64_t kDistinctLeast = 50;
+  constexpr uint64_t kMinDistinct = 50;
   const bool numeric = column.type == ColumnType::kInteger || column.type == ColumnType::kNumber;
-  return numeric && column.distinct > kDistinctLeast;
+  return numeric && column.distinct > kMinDistinct;
 }
 
 // Those of the sampled rows, sorted.
@@ -102,7 +102,7 @@ size_t PiecesFor(const TableProfile& profile, uint64_t rarer) {
 std::vector<double> PiecesOf(const TableProfile& profile, size_t column, size_t pieces) {
   const std::vector<double> sorted = NumbersOf(profile, column);
   std::vector<double> ends;
-  if (pieces == 0 || !IsCut(profile.columns[column]) || sorted.size() < kNumbersLeast) return ends;
+  if (pieces == 0 || !IsCut(profile.columns[column]) || sorted.size() < kMinNumbers) return ends;
   for (size_t i = 0; i <= pieces; ++i) {
     const double end = sorted[i * (sorted.size() - 1) / pieces];
     if (ends.empty() || end > ends.back()) ends.push_back(end);
@@ -119,7 +119,7 @@ NumberSpread SpreadOf(const TableProfile& profile, size_t column, bool logarithm
   spread.mean = all.mean;
   spread.skewness = all.skewness;
   const std::vector<double> sorted = NumbersOf(profile, column);
-  if (sorted.size() < kNumbersLeast) return spread;
+  if (sorted.size() < kMinNumbers) return spread;
   std::vector<double> usual = sorted;
   for (const bool least : {true, false}) {
     for (double value = End(usual, least); RemoveSentinel(least, &usual);

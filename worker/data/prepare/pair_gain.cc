@@ -223,7 +223,7 @@ double PairGain(const TableProfile& profile, const LabelChoice& label,
   if (slots.size() < 2) return 0;
   const NumberedRows rows = NumberRows(profile, label, slots);
   const size_t positive = std::accumulate(rows.positive.begin(), rows.positive.end(), size_t{0});
-  if (std::min(positive, rows.size() - positive) < kPairGainLeast) return 0;
+  if (std::min(positive, rows.size() - positive) < kMinPairGain) return 0;
   const double linear = SmallMachine(rows, 0).Train();
   return 1 - SmallMachine(rows, kDim).Train() / linear;
 }

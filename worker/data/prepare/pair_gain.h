@@ -15,12 +15,12 @@ namespace cistern::data {
 // Both models are trained on three quarters of the hashed rows of the profile and scored on the
 // others: a weight for each value, and a factorization machine (Rendle 2010) with four floats for
 // each value, whose L2 is as large as what chance makes of vectors that mean nothing. slots:
-// columns with one value a row. 0 if there are fewer than two slots, or fewer than kPairGainLeast
+// columns with one value a row. 0 if there are fewer than two slots, or fewer than kMinPairGain
 // rows of either label.
 double PairGain(const TableProfile& profile, const LabelChoice& label,
                 const std::vector<size_t>& slots);
 
-inline constexpr size_t kPairGainLeast = 1000;
+inline constexpr size_t kMinPairGain = 1000;
 // From here on, vectors are worth more than what they learn of noise. Thinning them out (dropout)
 // gained on 60,000 rows of Frappe, which save .026, and lost on 100,000, which save .08.
 inline constexpr double kPairsFrom = 0.04;

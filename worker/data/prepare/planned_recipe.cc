@@ -195,9 +195,9 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenInput(const ConvertOptions& optio
 }
 
 absl::Status WriteRare(FileSystem& files, const std::string& path, Vocabulary* rare) {
-  constexpr uint64_t kValuesMost = 5000000;
+  constexpr uint64_t kMaxValues = 5000000;
   if (path.empty()) return absl::OkStatus();
-  for (uint64_t least = 2; rare->size() > kValuesMost; ++least) rare->Keep(least);
+  for (uint64_t least = 2; rare->size() > kMaxValues; ++least) rare->Keep(least);
   return rare->Write(files, path).status();
 }
 

@@ -14,7 +14,7 @@ uint64_t HashOf(const std::vector<absl::string_view>& fields) {
 }  // namespace
 
 void RowOverlap::AddTraining(const std::vector<absl::string_view>& fields) {
-  if (training_ == kRowsMost) return;
+  if (training_ == kMaxRows) return;
   ++training_;
   rows_.insert(HashOf(fields));
 }
@@ -25,11 +25,11 @@ void RowOverlap::AddEvaluation(const std::vector<absl::string_view>& fields) {
 }
 
 std::string RowOverlap::Warning() const {
-  constexpr double kRepeatedMost = 0.1;
-  constexpr uint64_t kRowsLeast = 20;
+  constexpr double kMaxRepeated = 0.1;
+  constexpr uint64_t kMinRows = 20;
   const uint64_t repeated = training_ - rows_.size();
-  if (evaluation_ < kRowsLeast || 2 * both_ < evaluation_) return "";
-  if (static_cast<double>(repeated) > kRepeatedMost * static_cast<double>(training_)) return "";
+  if (evaluation_ < kMinRows || 2 * both_ < evaluation_) return "";
+  if (static_cast<double>(repeated) > kMaxRepeated * static_cast<double>(training_)) return "";
   return absl::StrFormat(
       "%d of %d evaluation rows are also training rows, so the AUC says how well the model "
       "remembers: evaluate on other rows",

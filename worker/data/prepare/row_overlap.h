@@ -22,7 +22,7 @@ class RowOverlap {
   std::string Warning() const;
 
  private:
-  static constexpr size_t kRowsMost = 2000000;
+  static constexpr size_t kMaxRows = 2000000;
   absl::flat_hash_set<uint64_t> rows_;
   uint64_t training_ = 0, evaluation_ = 0, both_ = 0;
 };

@@ -22,8 +22,8 @@
 namespace cistern::data {
 namespace {
 
-constexpr size_t kLinesMost = 200;
-constexpr size_t kBytesMost = size_t{4} << 20;
+constexpr size_t kMaxLines = 200;
+constexpr size_t kMaxBytes = size_t{4} << 20;
 // The first of equals wins. \x01 is Hive's.
 constexpr char kDelimiters[] = {',', '\t', ';', '|', '\x01'};
 
@@ -31,7 +31,7 @@ constexpr char kDelimiters[] = {',', '\t', ';', '|', '\x01'};
 absl::StatusOr<std::vector<std::string>> FirstLines(const std::string& path) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<LineReader> reader, LineReader::Open(path));
   std::vector<std::string> lines;
-  for (size_t bytes = 0; lines.size() < kLinesMost && bytes < kBytesMost;) {
+  for (size_t bytes = 0; lines.size() < kMaxLines && bytes < kMaxBytes;) {
     absl::string_view line;
     CISTERN_ASSIGN_OR_RETURN(const bool found, reader->Next(&line));
     if (!found) break;
@@ -87,7 +87,7 @@ bool NamesNumbers(const std::vector<std::string>& fields,
 // column of few values, such as a label, are values further below.
 bool IsRow(const std::vector<std::string>& fields,
            const std::vector<std::vector<std::string>>& rows) {
-  constexpr size_t kOthersLeast = 20, kRepeatsLeast = 2, kOneIn = 10;
+  constexpr size_t kMinOthers = 20, kMinRepeats = 2, kOneIn = 10;
   std::vector<size_t> repeats(fields.size());
   size_t seen = 0;
   for (const std::vector<std::string>& row : rows) {
@@ -97,9 +97,9 @@ bool IsRow(const std::vector<std::string>& fields,
       repeats[i] += !IsUsuallyMissing(fields[i]) && row[i] == fields[i];
     }
   }
-  if (seen < kOthersLeast) return false;
+  if (seen < kMinOthers) return false;
   const auto columns = std::count_if(repeats.begin(), repeats.end(),
-                                     [](size_t count) { return count >= kRepeatsLeast; });
+                                     [](size_t count) { return count >= kMinRepeats; });
   return columns >= 2 || std::any_of(repeats.begin(), repeats.end(),
                                      [&](size_t count) { return count * kOneIn >= seen; });
 }

@@ -33,21 +33,21 @@ namespace {
 constexpr uint64_t kFewValues = 50;         // an integer with at most as many values is a slot
 constexpr uint64_t kRowsPerNumber = 50;     // likewise one that fills its range, if rows suffice
 constexpr uint64_t kNumberedValues = 1000;  // one that fills a range of so many is a numbering
-constexpr uint64_t kCategoriesMost = 8;     // an integer with at most as many values is no count
+constexpr uint64_t kMaxCategories = 8;      // an integer with at most as many values is no count
 constexpr uint64_t kRarerPerValue = 100;    // fewer rows of the rarer label know no weight a value
 constexpr uint64_t kRowsPerCode = 5;        // of the values of a number that are codes
-constexpr double kFillLeast = 0.5;          // share of a range
+constexpr double kMinFill = 0.5;            // share of a range
 constexpr double kNewValueShare = 0.9;      // of rows: an id
 constexpr uint64_t kRowsPerVersion = 10;    // of a number such as 4.12
 constexpr uint64_t kRowsForIds = 50;        // in fewer rows everything is new
-constexpr double kSkewLeast = 2;
-constexpr double kLogMeanMost = 6;  // deviations
-constexpr double kLogDeviationLeast = 0.5;
-constexpr double kBucketsLeast = 3;     // from one bound to the other
-constexpr uint64_t kMissingLeast = 20;  // rows, to learn from a missing number
-constexpr double kCodesBelow = -10;     // negative numbers above it are codes, such as -1
-constexpr double kQuantityMost = 1e15;  // the last bucket; larger integers are ids
-constexpr double kHeldOutShare = 0.1, kHeldOutLeast = 0.03, kHeldOutMost = 0.3;
+constexpr double kMinSkew = 2;
+constexpr double kMaxLogMean = 6;  // deviations
+constexpr double kMinLogDeviation = 0.5;
+constexpr double kMinBuckets = 3;      // from one bound to the other
+constexpr uint64_t kMinMissing = 20;   // rows, to learn from a missing number
+constexpr double kCodesBelow = -10;    // negative numbers above it are codes, such as -1
+constexpr double kMaxQuantity = 1e15;  // the last bucket; larger integers are ids
+constexpr double kHeldOutShare = 0.1, kMinHeldOut = 0.03, kMaxHeldOut = 0.3;
 
 bool IsNumeric(ColumnType type) {
   return type == ColumnType::kInteger || type == ColumnType::kNumber;
@@ -58,7 +58,7 @@ uint64_t Present(const TableProfile& profile, const ColumnProfile& column) {
 }
 
 bool BeyondBuckets(const NumberSpread& spread) {
-  return spread.max > kQuantityMost || spread.min < -kQuantityMost;
+  return spread.max > kMaxQuantity || spread.min < -kMaxQuantity;
 }
 
 // A slot if each value of an integer means something of its own.
@@ -73,26 +73,26 @@ bool IsSlot(const TableProfile& profile, size_t place) {
   const NumberSpread spread = SpreadOf(profile, place, false);
   if (BeyondBuckets(spread)) return true;
   const double fill = static_cast<double>(column.distinct) / (spread.max - spread.min + 1);
-  if (fill < kFillLeast) return false;
+  if (fill < kMinFill) return false;
   return column.distinct >= kNumberedValues ||
          Present(profile, column) >= kRowsPerNumber * column.distinct;
 }
 
 bool IsQueryId(const TableProfile& profile, const ColumnProfile& column) {
-  constexpr uint64_t kRowsPerQueryMost = 200;
+  constexpr uint64_t kMaxRowsPerQuery = 200;
   return IsQueryIdName(column.name) && column.distinct > kFewValues &&
-         profile.rows <= kRowsPerQueryMost * column.distinct;
+         profile.rows <= kMaxRowsPerQuery * column.distinct;
 }
 
 // Whether copies of rows are in the table, as they are where clicks were oversampled: held out by
 // chance, they would measure what the model knows by heart. Rows of few columns are equal anyway.
 bool RowsRepeat(const TableProfile& profile) {
-  constexpr uint64_t kDistinctRowsLeast = 1000;
-  constexpr double kCopiesLeast = 0.1;
+  constexpr uint64_t kMinDistinctRows = 1000;
+  constexpr double kMinCopies = 0.1;
   const double repeated =
       static_cast<double>(profile.rows) - static_cast<double>(profile.distinct_rows);
-  return profile.distinct_rows >= kDistinctRowsLeast &&
-         repeated >= kCopiesLeast * static_cast<double>(profile.rows);
+  return profile.distinct_rows >= kMinDistinctRows &&
+         repeated >= kMinCopies * static_cast<double>(profile.rows);
 }
 
 std::string Percent(uint64_t part, uint64_t whole) {
@@ -262,11 +262,11 @@ bool TablePlanner::HoldsCodes(size_t place) const {
 // are one number to a float.
 bool TablePlanner::IsSmallCount(size_t place) const {
   const ColumnProfile& column = profile_.columns[place];
-  return column.type == ColumnType::kInteger && column.distinct > kCategoriesMost &&
+  return column.type == ColumnType::kInteger && column.distinct > kMaxCategories &&
          !NumbersThings(column.name) &&
          (column.distinct <= kFewValues ||
           (column.distinct < kNumberedValues && NeighboursAreAsFrequent(profile_, place))) &&
-         column.max <= kQuantityMost && column.min >= -kQuantityMost &&
+         column.max <= kMaxQuantity && column.min >= -kMaxQuantity &&
          rarer_ < kRarerPerValue * column.distinct &&
          ValueEffect(profile_, plan_.label, place) <= kQuantityUpTo;
 }
@@ -275,7 +275,7 @@ bool TablePlanner::IsSmallCount(size_t place) const {
 bool TablePlanner::IsAmount(size_t place) const {
   const ColumnProfile& column = profile_.columns[place];
   if (column.type != ColumnType::kInteger || NumbersThings(column.name)) return false;
-  if (column.max > kQuantityMost || column.min < -kQuantityMost) return false;
+  if (column.max > kMaxQuantity || column.min < -kMaxQuantity) return false;
   return column.float_text || IsAmountName(column.name) ||
          LooksLikeAmounts(profile_, plan_.label, place);
 }
@@ -285,7 +285,7 @@ ColumnChoice TablePlanner::DenseChoice(size_t place) const {
   NumberSpread spread = SpreadOf(profile_, place, false);
   ColumnChoice choice;
   choice.role = ColumnRole::kDense;
-  const bool skewed = spread.skewness >= kSkewLeast;
+  const bool skewed = spread.skewness >= kMinSkew;
   const bool codes =
       spread.min < 0 && spread.min > kCodesBelow && column.type == ColumnType::kInteger;
   choice.log1p = skewed && (spread.min >= 0 || codes);
@@ -293,8 +293,8 @@ ColumnChoice TablePlanner::DenseChoice(size_t place) const {
     // Logarithms are not standardized: those of 10^9 and more, and of rates such as 0.0015, would
     // hardly differ to a model.
     const NumberSpread logs = SpreadOf(profile_, place, true);
-    const bool differ = logs.log_deviation >= kLogDeviationLeast &&
-                        logs.log_mean <= kLogMeanMost * logs.log_deviation;
+    const bool differ =
+        logs.log_deviation >= kMinLogDeviation && logs.log_mean <= kMaxLogMean * logs.log_deviation;
     choice.log1p = differ || logs.log_mean == 0;
     if (choice.log1p) spread = logs;
   }
@@ -305,7 +305,7 @@ ColumnChoice TablePlanner::DenseChoice(size_t place) const {
   const double range = column.max - column.min;
   if (spread.low) {
     // Outliers differ from the numbers at the bounds in their bucket, but rates have hardly any.
-    choice.bucket = choice.bucket || *spread.high - *spread.low >= kBucketsLeast;
+    choice.bucket = choice.bucket || *spread.high - *spread.low >= kMinBuckets;
     choice.bounds = {*spread.low, *spread.high};
     absl::StrAppendFormat(&choice.note, " within %.4g and %.4g (%s such as %g)", *spread.low,
                           *spread.high, spread.has_sentinel() ? "codes" : "outliers",
@@ -322,7 +322,7 @@ ColumnChoice TablePlanner::DenseChoice(size_t place) const {
   if (choice.values) {
     absl::StrAppend(&choice.note, ", and a slot of its values, whose click rates jump");
   }
-  const bool is_missed = column.missing >= kMissingLeast || !choice.none.empty();
+  const bool is_missed = column.missing >= kMinMissing || !choice.none.empty();
   choice.tells_missing = is_missed && !choice.bucket && !choice.values;
   if (column.missing == 0 || choice.tells_missing || !choice.none.empty()) {
     choice.missing = spread.log_mean;  // standardized: 0 is the mean
@@ -346,7 +346,7 @@ std::vector<std::string> TablePlanner::TextsOf(size_t place,
                                                const std::vector<double>& numbers) const {
   std::set<std::string> texts;
   for (const double number : numbers) {
-    if (std::floor(number) != number || std::abs(number) > kQuantityMost) continue;
+    if (std::floor(number) != number || std::abs(number) > kMaxQuantity) continue;
     texts.insert(absl::StrFormat("%.0f", number));
     texts.insert(absl::StrFormat("%.1f", number));
   }
@@ -578,7 +578,7 @@ void TablePlanner::HoldOut() {
       best = share;
       rows.since = times[i];
     }
-    if (best < kHeldOutLeast || best > kHeldOutMost || !HoldsBothClasses(rows)) continue;
+    if (best < kMinHeldOut || best > kMaxHeldOut || !HoldsBothClasses(rows)) continue;
     rows.one_in = std::max<uint64_t>(1, static_cast<uint64_t>(std::round(best / kHeldOutShare)));
     plan_.held_out = rows;
     plan_.columns[place].note = rows.one_in == 1

@@ -19,11 +19,11 @@ namespace {
 
 constexpr uint64_t kRowsPerReport = 4096;
 constexpr size_t kCountedValues = size_t{1} << 22;  // over all columns
-constexpr size_t kCountedLeast = 1024, kCountedMost = size_t{1} << 16;
+constexpr size_t kMinCounted = 1024, kMaxCounted = size_t{1} << 16;
 
 // Values of a column that are counted exactly.
 size_t CountedOf(size_t columns) {
-  return std::clamp(kCountedValues / columns, kCountedLeast, kCountedMost);
+  return std::clamp(kCountedValues / columns, kMinCounted, kMaxCounted);
 }
 
 class Profiler {
@@ -131,7 +131,7 @@ class WrittenNumbers {
   }
 
   void Add(absl::string_view field) {
-    if (kinds_.size() > kNoneTextsMost) return;
+    if (kinds_.size() > kMaxNoneTexts) return;
     if (IsUsuallyMissing(field)) return counter_.AddMissing();
     if (PlainNumber(field, form_, &plain_)) return counter_.Add(plain_);
     kinds_.insert(std::string(field));
@@ -153,13 +153,13 @@ class WrittenNumbers {
 
 void WrittenNumbers::Finish(TableProfile* profile) {
   constexpr uint64_t kNumbersPerNone = 2;
-  constexpr uint64_t kWrittenLeast = 50;  // distinct; fewer are as good as texts
-  if (kinds_.size() > kNoneTextsMost) return;
+  constexpr uint64_t kMinWritten = 50;  // distinct; fewer are as good as texts
+  if (kinds_.size() > kMaxNoneTexts) return;
   ColumnProfile& column = profile->columns[place_];
   form_.none.assign(kinds_.begin(), kinds_.end());
   ColumnProfile numbers = counter_.Profile(column.name);
   const uint64_t present = profile->rows - numbers.missing;
-  if (numbers.distinct <= kWrittenLeast || present < kNumbersPerNone * none_) return;
+  if (numbers.distinct <= kMinWritten || present < kNumbersPerNone * none_) return;
   column = std::move(numbers);
   column.number_form = form_;
   for (std::vector<std::string>& row : profile->sample) {

@@ -140,7 +140,7 @@ std::string TextNote(const TableProfile& profile, size_t place) {
 }
 
 std::string SpellingNote(const TableProfile& profile, size_t place) {
-  constexpr size_t kRowsLeast = 20, kOneInMost = 100;
+  constexpr size_t kMinRows = 20, kMaxOneIn = 100;
   std::map<std::string, std::map<std::string, size_t>> words;  // rows by text, by folded text
   size_t seen = 0, rarer = 0;
   for (const std::vector<std::string>& row : profile.sample) {
@@ -160,7 +160,7 @@ std::string SpellingNote(const TableProfile& profile, size_t place) {
     most = rows[1].first;
     shown = {rows[0].second, rows[1].second};
   }
-  if (rarer < kRowsLeast || kOneInMost * rarer < seen) return "";
+  if (rarer < kMinRows || kMaxOneIn * rarer < seen) return "";
   return absl::StrCat("'", ShownText(shown.first, 20), "' and '", ShownText(shown.second, 20),
                       "' differ in case or spaces only, and are two values; ", 100 * rarer / seen,
                       "% of the rows have such a second spelling: if they mean the same, spell "

@@ -264,7 +264,7 @@ std::optional<unsigned> EpochUnit(double number) {
 
 TimeForms::Set TimeForms::Fitting(absl::string_view text, const Set& forms) {
   Set fitting;
-  for (size_t form = 0; form < std::min(kFormsMost, Formats().size()); ++form) {
+  for (size_t form = 0; form < std::min(kMaxForms, Formats().size()); ++form) {
     fitting[form] = forms[form] &&
                     (form == TimeForm::kIso ? IsIsoDate(text) : ReadFormat(text, form).has_value());
   }
@@ -272,7 +272,7 @@ TimeForms::Set TimeForms::Fitting(absl::string_view text, const Set& forms) {
 }
 
 void TimeForms::Add(absl::string_view text) {
-  if (odd_ > kOddMost && kOddOneIn * odd_ > count_) return;  // others than times
+  if (odd_ > kMaxOdd && kOddOneIn * odd_ > count_) return;  // others than times
   ++count_;
   if (!AddTime(PlainTime(text)) && odd_++ == 0) first_odd_ = std::string(text);
 }

@@ -39,12 +39,12 @@ class TimeForms {
   uint64_t odd() const { return odd_ > 0 && kOddOneIn * odd_ <= count_ ? odd_ : 0; }
   const std::string& first_odd() const { return first_odd_; }
 
-  static constexpr size_t kFormsMost = 192;
+  static constexpr size_t kMaxForms = 192;
   static constexpr size_t kFormsMixed = 3;
 
  private:
-  using Set = std::bitset<kFormsMost>;
-  static constexpr uint64_t kOddMost = 2, kOddOneIn = 100;
+  using Set = std::bitset<kMaxForms>;
+  static constexpr uint64_t kMaxOdd = 2, kOddOneIn = 100;
 
   // Whether a value has a form of the others, or may add one.
   bool AddTime(absl::string_view text);

@@ -9,12 +9,12 @@
 namespace cistern::data {
 namespace {
 
-constexpr double kShareLeast = 0.5;
+constexpr double kMinShare = 0.5;
 // If that of the training data is not known: many of its values may be rare, too.
 constexpr double kShareLeastAlone = 0.95;
 constexpr double kMoreThanTraining = 0.25;  // in share
-constexpr uint64_t kSlotValuesLeast = 20;   // fewer say nothing
-constexpr double kBeyondLeast = 0.2;        // of numbers
+constexpr uint64_t kMinSlotValues = 20;     // fewer say nothing
+constexpr double kMinBeyond = 0.2;          // of numbers
 
 double ShareOfRare(const ConvertSummary::Slot& slot) {
   return slot.values == 0 ? 0 : static_cast<double>(slot.rare) / static_cast<double>(slot.values);
@@ -36,8 +36,8 @@ std::vector<std::string> UnseenValues(const ConvertSummary& fresh, const Convert
       continue;
     }
     const double share = ShareOfRare(slot);
-    const double least = training == nullptr ? kShareLeastAlone : kShareLeast;
-    if (slot.values < kSlotValuesLeast || share <= least) continue;
+    const double least = training == nullptr ? kShareLeastAlone : kMinShare;
+    if (slot.values < kMinSlotValues || share <= least) continue;
     std::string before;
     if (training != nullptr) {
       const double share_before = ShareOfRare(training->slots[s]);
@@ -57,7 +57,7 @@ std::vector<std::string> UnseenValues(const ConvertSummary& fresh, const Convert
   }
   for (const auto& [column, numbers] : beyond) {
     const double share = static_cast<double>(numbers) / static_cast<double>(fresh.samples);
-    if (numbers < kSlotValuesLeast || share <= kBeyondLeast) continue;
+    if (numbers < kMinSlotValues || share <= kMinBeyond) continue;
     sentences.push_back(absl::StrFormat(
         "column '%s': %.0f %% of its numbers are far beyond those of the training data, and all of "
         "these count as the largest or smallest that the model knows: are they in the same unit?",
@@ -73,9 +73,9 @@ std::vector<std::string> NewValues(const std::vector<GrownColumn>& grown) {
       sentences.push_back(column.spelling);
       continue;
     }
-    if (column.values < kSlotValuesLeast) continue;
+    if (column.values < kMinSlotValues) continue;
     const double share = static_cast<double>(column.unknown) / static_cast<double>(column.values);
-    if (share <= kShareLeast || share < column.rare_before + kMoreThanTraining) continue;
+    if (share <= kMinShare || share < column.rare_before + kMoreThanTraining) continue;
     sentences.push_back(absl::StrFormat(
         "slot '%s': %.0f %% of its %d values are new to the model (%.0f %% of those of before were "
         "rare), which begins to learn them now: is it the same column, written in the same way?",

@@ -41,7 +41,7 @@ double JumpOf(const Triple& triple) {
 }  // namespace
 
 double ValueEffect(const TableProfile& profile, const LabelChoice& label, size_t column) {
-  constexpr size_t kTriplesLeast = 2;
+  constexpr size_t kMinTriples = 2;
   std::map<double, Rows> values;
   for (const std::vector<std::string>& row : profile.sample) {
     double number = 0;
@@ -63,7 +63,7 @@ double ValueEffect(const TableProfile& profile, const LabelChoice& label, size_t
     sum += JumpOf(triple);
     ++triples;
   }
-  if (triples < kTriplesLeast) return 0;
+  if (triples < kMinTriples) return 0;
   const double freedom = static_cast<double>(triples);
   return (sum - freedom) / std::sqrt(2 * freedom);
 }

@@ -176,11 +176,11 @@ std::shared_ptr<arrow::Array> StoredArray(std::shared_ptr<arrow::Array> array) {
 
 // Whether all lists are as long, and their values fractions: an embedding.
 bool IsVector(const arrow::DataType& type) {
-  constexpr int kElementsMost = 1024;
+  constexpr int kMaxListElements = 1024;
   if (type.id() != arrow::Type::FIXED_SIZE_LIST) return false;
   const auto& list = static_cast<const arrow::FixedSizeListType&>(type);
   return arrow::is_floating(StoredType(*list.value_type()).id()) && list.list_size() > 0 &&
-         list.list_size() <= kElementsMost;
+         list.list_size() <= kMaxListElements;
 }
 
 bool IsSimple(const arrow::DataType& type);

@@ -13,7 +13,7 @@
 namespace cistern::data {
 namespace {
 
-constexpr size_t kNameBytesMost = 64, kPairsMost = 256;
+constexpr size_t kMaxNameBytes = 64, kMaxPairs = 256;
 
 // A dict of Python as JSON; what else Python prints stays, and is no JSON.
 std::string PythonAsJson(absl::string_view text) {
@@ -50,7 +50,7 @@ std::string PythonAsJson(absl::string_view text) {
 
 bool IsMemberName(absl::string_view name) {
   const auto is_letter = [](char c) { return absl::ascii_isalpha(c) || c == '_'; };
-  return !name.empty() && name.size() <= kNameBytesMost && is_letter(name.front()) &&
+  return !name.empty() && name.size() <= kMaxNameBytes && is_letter(name.front()) &&
          std::all_of(name.begin(), name.end(), [&](char c) {
            return is_letter(c) || absl::ascii_isdigit(c) || c == '.' || c == '-';
          });
@@ -83,7 +83,7 @@ bool SplitPairs(absl::string_view text, char separator, std::vector<JsonMember>*
   members->clear();
   const std::vector<absl::string_view> pairs =
       separator == 0 ? std::vector{text} : absl::StrSplit(text, separator, absl::SkipWhitespace());
-  if (pairs.size() > kPairsMost) return false;
+  if (pairs.size() > kMaxPairs) return false;
   for (const absl::string_view pair : pairs) {
     const size_t arrow = pair.find("->");
     const size_t mark = std::min(pair.find_first_of("=:"), arrow);
@@ -124,7 +124,7 @@ bool ReadMemberList(absl::string_view text, std::vector<JsonMember>* members) {
   using Json = nlohmann::json;
   Json list = Json::parse(text.begin(), text.end(), nullptr, false);
   if (list.is_discarded()) list = Json::parse(PythonAsJson(text), nullptr, false);
-  if (!list.is_array() || list.empty() || list.size() > kPairsMost) return false;
+  if (!list.is_array() || list.empty() || list.size() > kMaxPairs) return false;
   const auto under = [](const Json& one, std::initializer_list<const char*> keys) {
     const auto key =
         std::find_if(keys.begin(), keys.end(), [&](const char* k) { return one.contains(k); });

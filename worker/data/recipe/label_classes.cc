@@ -7,11 +7,11 @@
 namespace cistern::data {
 namespace {
 
-constexpr size_t kShownMost = 40;  // bytes of a text in a message
+constexpr size_t kMaxShown = 40;  // bytes of a text in a message
 
 std::string QuotedTexts(const std::vector<std::string>& texts) {
   return absl::StrJoin(texts, ", ", [](std::string* out, const std::string& text) {
-    absl::StrAppend(out, "'", ShownText(text, kShownMost), "'");
+    absl::StrAppend(out, "'", ShownText(text, kMaxShown), "'");
   });
 }
 
@@ -34,7 +34,7 @@ absl::StatusOr<float> LabelClasses::Of(absl::string_view text) const {
   const auto exact = texts_.find(text);
   if (exact != texts_.end()) return exact->second;
   const auto same = meanings_.find(truth_ ? TruthMeaning(text) : LabelMeaning(text));
-  const std::string shown = ShownText(text, kShownMost);
+  const std::string shown = ShownText(text, kMaxShown);
   if (!label_.negative.empty()) {
     if (same != meanings_.end()) return same->second;
     return absl::DataLossError(

@@ -19,10 +19,10 @@
 namespace cistern::data {
 namespace {
 
-constexpr double kNumbersLeast = 0.7;  // of the texts
-constexpr size_t kUnitMost = 12;       // bytes
+constexpr double kMinNumbers = 0.7;    // of the texts
+constexpr size_t kMaxUnit = 12;        // bytes
 constexpr size_t kNumbersPerUnit = 2;  // at most
-constexpr size_t kUnitsMost = 20;      // kept
+constexpr size_t kMaxUnits = 20;       // kept
 constexpr size_t kGroupDigits = 3;
 
 // Words and signs that say how exact a number is, or that it is a bound, and not how large it is.
@@ -244,13 +244,13 @@ void StripHedgesAfter(absl::string_view* text) {
 
 // Whether what stands behind a number is what it is out of: "/5", "out of 100".
 bool IsOutOf(absl::string_view behind) {
-  constexpr size_t kDigitsMost = 6;
+  constexpr size_t kMaxDigits = 6;
   bool found = false;
   for (const absl::string_view word : {"/", "out of ", "of "}) {
     found = found || absl::ConsumePrefix(&behind, word);
   }
   behind = absl::StripAsciiWhitespace(behind);
-  return found && !behind.empty() && behind.size() <= kDigitsMost &&
+  return found && !behind.empty() && behind.size() <= kMaxDigits &&
          behind.find_first_not_of("0123456789") == absl::string_view::npos;
 }
 
@@ -312,7 +312,7 @@ bool Split(absl::string_view field, NumberParts* parts) {
   parts->behind = std::string(absl::StripAsciiWhitespace(behind));
   const bool has_digits = parts->behind.find_first_of("0123456789") != std::string::npos;
   if (has_digits && !IsOutOf(parts->behind)) return false;
-  return parts->before.size() <= kUnitMost && parts->behind.size() <= kUnitMost;
+  return parts->before.size() <= kMaxUnit && parts->behind.size() <= kMaxUnit;
 }
 
 // The two ends of a range: "10-20", "$18 to $24". Neither is negative, or begins with 0 as the
@@ -338,10 +338,10 @@ bool SplitRange(absl::string_view field, std::string* low, std::string* high) {
 // Whether the ends of ranges rise together, as those of codes (12-905) do not: Spearman's
 // correlation of their ranks.
 bool RiseTogether(const std::vector<std::pair<double, double>>& ranges) {
-  constexpr size_t kRangesLeast = 5;
-  constexpr double kCorrelationLeast = 0.9;
+  constexpr size_t kMinRanges = 5;
+  constexpr double kMinCorrelation = 0.9;
   const size_t n = ranges.size();
-  if (n < kRangesLeast) return true;
+  if (n < kMinRanges) return true;
   std::vector<double> ranks[2] = {std::vector<double>(n), std::vector<double>(n)};
   for (const int end : {0, 1}) {
     const auto value = [&](size_t i) { return end == 0 ? ranges[i].first : ranges[i].second; };
@@ -360,7 +360,7 @@ bool RiseTogether(const std::vector<std::pair<double, double>>& ranges) {
     products += ranks[0][i] * ranks[1][i];
     for (const int end : {0, 1}) squares[end] += ranks[end][i] * ranks[end][i];
   }
-  return products >= kCorrelationLeast * std::sqrt(squares[0] * squares[1]);
+  return products >= kMinCorrelation * std::sqrt(squares[0] * squares[1]);
 }
 
 // Removes the separators of thousands; false if they are not where they belong. India's are those
@@ -439,8 +439,8 @@ class FormFinder {
 
   std::optional<NumberForm> Find() const {
     const double share = static_cast<double>(count_ - others_) / static_cast<double>(count_);
-    if (count_ == 0 || numbers_.empty() || share < kNumbersLeast) return std::nullopt;
-    if (none_.size() > kNoneTextsMost) return std::nullopt;
+    if (count_ == 0 || numbers_.empty() || share < kMinNumbers) return std::nullopt;
+    if (none_.size() > kMaxNoneTexts) return std::nullopt;
     NumberForm form;
     if (clocks_ > 0) {
       if (!has_hours_ || clocks_ + scaled_[Scale::kTime] < numbers_.size()) return std::nullopt;
@@ -453,7 +453,7 @@ class FormFinder {
     // A unit that few have is that of none: 0x among plain numbers.
     if (form.unit == OnlyUnit() && kNumbersPerUnit * with_unit_ < numbers_.size()) {
       form.unit.clear();
-      if (none_.size() + unit_texts_.size() > kNoneTextsMost) return std::nullopt;
+      if (none_.size() + unit_texts_.size() > kMaxNoneTexts) return std::nullopt;
       form.none.assign(unit_texts_.begin(), unit_texts_.end());
     }
     form.none.insert(form.none.end(), none_.begin(), none_.end());
@@ -503,13 +503,13 @@ class FormFinder {
     if (!scaled && unit) currencies_.insert(*unit);
     if (!unit) {
       ++others_;
-      if (none_.size() <= kNoneTextsMost) none_.insert(text);
+      if (none_.size() <= kMaxNoneTexts) none_.insert(text);
       return;
     }
     if (!unit->empty()) {
       ++with_unit_;
-      if (units_.size() < kUnitsMost) units_.insert(*unit);
-      if (unit_texts_.size() <= kNoneTextsMost) unit_texts_.insert(text);
+      if (units_.size() < kMaxUnits) units_.insert(*unit);
+      if (unit_texts_.size() <= kMaxNoneTexts) unit_texts_.insert(text);
     }
     numbers_.push_back(parts.number);
   }
@@ -568,7 +568,7 @@ class FormFinder {
   // some end with 0, which programs that shorten fractions leave out, and several are whole numbers
   // below a thousand, which those that write three digits of each do not write.
   bool ArePointsThousands() const {
-    constexpr size_t kWholeLeast = 5;  // distinct; a few are codes, such as 0 for none
+    constexpr size_t kMinWhole = 5;  // distinct; a few are codes, such as 0 for none
     if (clocks_ > 0 || !ranges_.empty()) return false;
     if (std::any_of(std::begin(scaled_), std::end(scaled_), [](size_t n) { return n > 0; })) {
       return false;
@@ -582,9 +582,9 @@ class FormFinder {
       const bool has_point = whole.size() < number.size();
       if (!has_point && whole.size() > kGroupDigits) return false;
       ends_with_0 = ends_with_0 || (has_point && whole.back() == '0');
-      if (!has_point && whole_numbers.size() < kWholeLeast) whole_numbers.insert(whole);
+      if (!has_point && whole_numbers.size() < kMinWhole) whole_numbers.insert(whole);
     }
-    return ends_with_0 && whole_numbers.size() == kWholeLeast;
+    return ends_with_0 && whole_numbers.size() == kMinWhole;
   }
   bool Fits(char decimal, char group) const {
     bool proof = decimal == '.' && group == 0;

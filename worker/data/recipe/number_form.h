@@ -44,6 +44,6 @@ absl::string_view PlainField(absl::string_view field, const NumberForm& form, st
 std::optional<NumberForm> FindNumberForm(absl::Span<const std::string> texts);
 
 // Kinds of texts among numbers, at most, that stand for no number.
-inline constexpr size_t kNoneTextsMost = 8;
+inline constexpr size_t kMaxNoneTexts = 8;
 
 }  // namespace cistern::data

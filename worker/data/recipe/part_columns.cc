@@ -17,13 +17,13 @@
 namespace cistern::data {
 namespace {
 
-constexpr size_t kMostPlaces = 4096;
+constexpr size_t kMaxPlaces = 4096;
 constexpr char kBetweenNumbers[] = " ,|;:\t\n";
 // So many fields without the parts of the training data, and none with them, are no accident: lists
 // of a whole file, objects of one, and either at its begin.
 constexpr uint64_t kOddLists = 20, kOddObjects = 1, kOddAtBegin = 1000;
 // Objects and records: so many fields may be none.
-constexpr uint64_t kOddMost = 2, kOddOneIn = 100;
+constexpr uint64_t kMaxOdd = 2, kOddOneIn = 100;
 
 // Those of "[np.float64(0.5), np.float64(1.5)]", too, which is how NumPy 2 prints lists of numbers.
 std::vector<absl::string_view> NumbersOf(absl::string_view field) {
@@ -71,7 +71,7 @@ std::optional<ListPart> ListPartOf(absl::string_view suffix) {
   if (suffix == "mean") return ListPart{ListPart::Kind::kMean};
   if (suffix == "size") return ListPart{ListPart::Kind::kSize};
   ListPart part;
-  if (!absl::SimpleAtoi(suffix, &part.place) || part.place >= kMostPlaces) return std::nullopt;
+  if (!absl::SimpleAtoi(suffix, &part.place) || part.place >= kMaxPlaces) return std::nullopt;
   return part;
 }
 
@@ -369,15 +369,15 @@ void PartFinder::AddList(absl::string_view field, Lists* lists) const {
 }
 
 void PartFinder::AddRecord(absl::string_view field, Records* records) const {
-  constexpr size_t kPlacesMost = 64;
+  constexpr size_t kMaxRecords = 64;
   ++records->fields;
   const std::vector<absl::string_view> values = ValuesOfRecord(field);
-  if (records->places.empty() && values.size() > 1 && values.size() <= kPlacesMost) {
+  if (records->places.empty() && values.size() > 1 && values.size() <= kMaxRecords) {
     records->places.resize(values.size());
   }
   if (values.empty() || values.size() != records->places.size()) {
     if (records->odd++ == 0) records->first_odd = rows_;
-    records->others = records->odd > kOddMost && kOddOneIn * records->odd > records->fields;
+    records->others = records->odd > kMaxOdd && kOddOneIn * records->odd > records->fields;
     return;
   }
   for (size_t i = 0; i < values.size(); ++i) {
@@ -395,7 +395,7 @@ void PartFinder::AddObject(absl::string_view field, Objects* objects) {
   bool is_object = ReadCellMembers(field, &members_);
   if (!is_object) {
     if (objects->odd++ == 0) objects->first_odd = rows_;
-    objects->others = objects->odd > kOddMost && kOddOneIn * objects->odd > objects->fields;
+    objects->others = objects->odd > kMaxOdd && kOddOneIn * objects->odd > objects->fields;
     return;
   }
   objects->are_pairs = objects->are_pairs || IsPairs(field);
@@ -414,7 +414,7 @@ void PartFinder::AddObject(absl::string_view field, Objects* objects) {
 
 PartFinder::Parts PartFinder::PartsOf(size_t place, const std::string& name) const {
   constexpr uint64_t kUsualLengthOf = 20;  // all but one in so many
-  constexpr size_t kWordedNamesMost = 200;
+  constexpr size_t kMaxWordedNames = 200;
   Parts parts;
   const Objects& objects = columns_[place].objects;
   const size_t names = objects.names.size();
@@ -422,7 +422,7 @@ PartFinder::Parts PartFinder::PartsOf(size_t place, const std::string& name) con
       !objects.others && names > (objects.are_pairs ? 1 : 0) && 100 * objects.odd <= objects.fields;
   const uint64_t possible = names * (objects.fields - objects.odd);
   const bool are_common = 2 * objects.members >= possible;
-  const bool are_words = 2 * objects.worded >= objects.fields && names <= kWordedNamesMost &&
+  const bool are_words = 2 * objects.worded >= objects.fields && names <= kMaxWordedNames &&
                          20 * objects.members >= possible;
   if (are_objects && (are_common || are_words)) {
     parts.are_members = true;
@@ -454,7 +454,7 @@ PartFinder::Parts PartFinder::PartsOf(size_t place, const std::string& name) con
       std::max_element(lists.lengths.begin(), lists.lengths.end(),
                        [](const auto& a, const auto& b) { return a.second.rows < b.second.rows; });
   const size_t longest = lists.lengths.rbegin()->first;
-  if (longest < 2 || longest > kMostPlaces) return parts;
+  if (longest < 2 || longest > kMaxPlaces) return parts;
   uint64_t rows = 0;
   for (const auto& [length, seen] : lists.lengths) {
     rows += seen.rows;

@@ -90,7 +90,7 @@ struct Recipe {
     std::string column;  // of a cross: its name (CrossName), which is that of no column
     bool bucket = false;
     std::optional<char> separator = {};
-    // A cross of these columns, two to kMostCrossed: every combination of their values is a value,
+    // A cross of these columns, two to kMaxCrossed: every combination of their values is a value,
     // whose text is CrossText. It is missing if one of them is. Hashed keys only.
     std::vector<Source> cross = {};
     bool integer = false, list = false, weights = false;  // as in Source
@@ -137,7 +137,7 @@ struct Recipe {
 };
 
 // Columns of a cross.
-inline constexpr size_t kMostCrossed = 8;
+inline constexpr size_t kMaxCrossed = 8;
 
 // The name of the recipe's file, and that of its vocabulary in the same folder.
 inline constexpr char kRecipeFile[] = "recipe.json";

@@ -13,7 +13,7 @@
 namespace cistern::data {
 namespace {
 
-constexpr uint64_t kRecipeBytesMost = uint64_t{256} << 20;  // of recipe.json
+constexpr uint64_t kMaxRecipeBytes = uint64_t{256} << 20;  // of recipe.json
 constexpr size_t kCopyBytes = size_t{1} << 20;
 
 std::string FolderOfFile(const std::string& path) {
@@ -29,7 +29,7 @@ std::string Child(const std::string& folder, const char* name) {
 absl::StatusOr<std::string> RemoteText(const std::string& path) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, OpenSource(path));
   std::string text, piece(kCopyBytes, '\0');
-  while (text.size() <= kRecipeBytesMost) {
+  while (text.size() <= kMaxRecipeBytes) {
     CISTERN_ASSIGN_OR_RETURN(const size_t size, source->Read(piece.data(), piece.size()));
     if (size == 0) return text;
     text.append(piece, 0, size);
@@ -47,7 +47,7 @@ absl::StatusOr<std::optional<std::string>> TextOf(FileSystem& files, const std::
   }
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return std::nullopt;
-  CISTERN_ASSIGN_OR_RETURN(std::string text, ReadWhole(files, path, kRecipeBytesMost));
+  CISTERN_ASSIGN_OR_RETURN(std::string text, ReadWhole(files, path, kMaxRecipeBytes));
   return text;
 }
 

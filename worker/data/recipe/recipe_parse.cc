@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMostElements = size_t{1} << 20;  // of a list
+constexpr size_t kMaxElements = size_t{1} << 20;  // of a list
 
 // Reads an object. Keeps the first error. Every member that is there must be asked for.
 //
@@ -78,7 +78,7 @@ class ObjectReader {
   template <typename Visit>
   void ForEach(const char* name, const Visit& visit) {
     const Json* const value = Find(name);
-    if (value == nullptr || !value->is_array() || value->size() > kMostElements) {
+    if (value == nullptr || !value->is_array() || value->size() > kMaxElements) {
       return Fail(name, "a list");
     }
     for (size_t i = 0; i < value->size(); ++i) {
@@ -214,7 +214,7 @@ void ReadSlot(ObjectReader& reader, Recipe::Slot* slot) {
   const bool alone = !slot->bucket && !slot->separator && !slot->integer && !slot->list &&
                      !slot->weights && slot->shares.empty() && !slot->key_weights &&
                      slot->column == CrossName(slot->cross);
-  if (slot->cross.size() < 2 || slot->cross.size() > kMostCrossed || !alone) {
+  if (slot->cross.size() < 2 || slot->cross.size() > kMaxCrossed || !alone) {
     reader.Fail("cross",
                 "a list of 2 to 8 columns, whose names joined by _x_ are the slot's column");
   }

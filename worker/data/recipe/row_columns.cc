@@ -14,14 +14,14 @@ namespace {
 
 // The names as a message shows them: the first ones, without control characters.
 std::string Shown(const std::vector<std::string>& columns) {
-  constexpr size_t kMost = 60, kMostBytes = 40;
+  constexpr size_t kMost = 60, kMaxShownBytes = 40;
   std::vector<std::string> shown;
   for (const std::string& column : columns) {
     if (shown.size() == kMost) {
       shown.push_back("...");
       break;
     }
-    shown.push_back(ShownText(column, kMostBytes));
+    shown.push_back(ShownText(column, kMaxShownBytes));
   }
   return absl::StrJoin(shown, ", ");
 }

@@ -388,10 +388,10 @@ absl::Status RowEncoder::ForEachCrossKey(absl::Span<const absl::string_view> fie
   size_t combinations = 1;
   for (const std::vector<std::string>& texts : work->values) {
     combinations *= texts.size();
-    if (combinations > kMostCombinations) {
+    if (combinations > kMaxCombinations) {
       return absl::OutOfRangeError(
           absl::StrCat("the cross has at least ", combinations,
-                       " combinations of values in this row; the limit is ", kMostCombinations,
+                       " combinations of values in this row; the limit is ", kMaxCombinations,
                        ": cross fewer columns with several values"));
     }
   }

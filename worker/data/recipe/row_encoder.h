@@ -48,7 +48,7 @@ struct EncoderWork {
 };
 
 // The most combinations of values of a cross in one row.
-inline constexpr size_t kMostCombinations = 4096;
+inline constexpr size_t kMaxCombinations = 4096;
 
 // Threads: any, each with its own EncoderWork.
 class RowEncoder {

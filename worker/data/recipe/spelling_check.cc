@@ -16,10 +16,10 @@
 namespace cistern::data {
 namespace {
 
-constexpr uint64_t kRowsMost = 20000;
-constexpr uint64_t kValuesLeast = 20;
-constexpr uint64_t kOneInMost = 20;  // of a slot's values
-constexpr size_t kFormsMost = 64;
+constexpr uint64_t kMaxRows = 20000;
+constexpr uint64_t kMinValues = 20;
+constexpr uint64_t kMaxOneIn = 20;  // of a slot's values
+constexpr size_t kMaxForms = 64;
 
 // Without a bracket that opens a list of which this is the first value, or closes it.
 absl::string_view WithoutOneBracket(absl::string_view text) {
@@ -73,9 +73,9 @@ std::string Ungrouped(absl::string_view text) {
 
 // The text with one 0 for digits in a row and one a for letters: "u1047" is "a0".
 std::string FormOf(absl::string_view text) {
-  constexpr size_t kBytesMost = 40;
+  constexpr size_t kMaxBytes = 40;
   std::string form;
-  for (const char c : text.substr(0, kBytesMost)) {
+  for (const char c : text.substr(0, kMaxBytes)) {
     const char kind = IsDigit(c)                                           ? '0'
                       : absl::ascii_isalpha(static_cast<unsigned char>(c)) ? 'a'
                                                                            : c;
@@ -101,7 +101,7 @@ SpellingCheck::SpellingCheck(const RowEncoder& encoder)
 }
 
 void SpellingCheck::Add(const std::vector<absl::string_view>& fields, const RowPlaces& places) {
-  if (rows_++ >= kRowsMost) return;
+  if (rows_++ >= kMaxRows) return;
   for (size_t s = 0; s < slots_.size(); ++s) {
     if (!slots_[s].is_read) continue;
     ForEachValue(fields[places.slots[s].front()], encoder_.recipe().slots[s],
@@ -123,7 +123,7 @@ void SpellingCheck::AddValue(absl::string_view value, size_t slot) {
   Slot& seen = slots_[slot];
   ++seen.values;
   if (Knows(value, slot)) {
-    if (seen.known_forms.size() < kFormsMost) seen.known_forms.insert(FormOf(value));
+    if (seen.known_forms.size() < kMaxForms) seen.known_forms.insert(FormOf(value));
     return;
   }
   std::string known = FirstKnown(Spellings(value), slot);
@@ -132,7 +132,7 @@ void SpellingCheck::AddValue(absl::string_view value, size_t slot) {
   if (!known.empty()) return seen.parted.Add(value, known);
   known = FirstKnown(OtherForms(Bare(value), encoder_.recipe().slots[slot].column), slot);
   const std::string form = FormOf(value);
-  if (!known.empty() && (seen.formed.size() < kFormsMost || seen.formed.count(form) > 0)) {
+  if (!known.empty() && (seen.formed.size() < kMaxForms || seen.formed.count(form) > 0)) {
     seen.formed[form].Add(value, known);
   }
 }
@@ -225,7 +225,7 @@ std::vector<std::string> SpellingCheck::Sentences() const {
       spelled.values = both;
     }
     const uint64_t other = spelled.values + seen.parted.values;
-    if (other < kValuesLeast || kOneInMost * other < seen.values) continue;
+    if (other < kMinValues || kMaxOneIn * other < seen.values) continue;
     const double percent = 100 * static_cast<double>(other) / static_cast<double>(seen.values);
     sentences[s] = absl::StrFormat(
         "slot '%s': the model does not know %.0f %% of its values as they are written, such as ",

@@ -197,12 +197,12 @@ bool HasFeatures(const Recipe& recipe, const TextTable& table) {
   return FindPlaces(recipe, table.columns(), Labels::kOptional).ok();
 }
 
-constexpr size_t kFirstLineMost = size_t{1} << 20;
+constexpr size_t kMaxFirstLine = size_t{1} << 20;
 
 // Without spaces around it; empty: it cannot be read as text, or only once.
 std::string FirstLineOf(const std::string& path) {
   if (path == "-") {
-    const absl::StatusOr<std::string> line = FirstLineOfStandardInput(kFirstLineMost);
+    const absl::StatusOr<std::string> line = FirstLineOfStandardInput(kMaxFirstLine);
     return line.ok() ? std::string(absl::StripAsciiWhitespace(*line)) : "";
   }
   std::error_code error;

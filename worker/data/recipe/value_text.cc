@@ -15,7 +15,7 @@
 namespace cistern::data {
 namespace {
 
-constexpr size_t kDigitsMost = 400;  // of an exponent's expansion; a double has at most 309
+constexpr size_t kMaxDigits = 400;  // of an exponent's expansion; a double has at most 309
 
 bool IsDigits(absl::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isdigit(c); });
@@ -96,7 +96,7 @@ bool IntegerDigits(absl::string_view text, std::string* digits) {
   if (!Split(text, &parts)) return false;
   std::string whole(parts.whole), fraction(parts.fraction);
   if (parts.has_exponent) {
-    if (std::abs(parts.exponent) > static_cast<int>(kDigitsMost)) return false;
+    if (std::abs(parts.exponent) > static_cast<int>(kMaxDigits)) return false;
     const size_t shift = static_cast<size_t>(std::abs(parts.exponent));
     if (parts.exponent >= 0) {
       if (fraction.size() < shift) fraction.resize(shift, '0');

@@ -15,7 +15,7 @@
 namespace cistern::data {
 namespace {
 
-constexpr size_t kNamesMost = 1000000;
+constexpr size_t kMaxNames = 1000000;
 
 // The position of the brace that closes the one at `open`; npos if there is none.
 size_t ClosingBrace(absl::string_view text, size_t open) {
@@ -75,7 +75,7 @@ absl::StatusOr<std::vector<std::string>> Range(absl::string_view text) {
   }
   const int64_t by = std::max<int64_t>(1, std::abs(step->value));
   const int64_t distance = std::abs(last->value - first->value);
-  if (static_cast<uint64_t>(distance / by) >= kNamesMost) {
+  if (static_cast<uint64_t>(distance / by) >= kMaxNames) {
     return BadPattern(text, "more than a million names");
   }
   const bool padded = IsPadded(parts[0]) || IsPadded(parts[1]);
@@ -132,7 +132,7 @@ absl::StatusOr<std::vector<std::string>> ExpandBraces(absl::string_view text) {
                            Alternatives(text.substr(open + 1, close - open - 1)));
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> ends,
                            ExpandBraces(text.substr(close + 1)));
-  if (middles.size() > kNamesMost / ends.size()) {
+  if (middles.size() > kMaxNames / ends.size()) {
     return BadPattern(text, "more than a million names");
   }
   std::vector<std::string> names;

@@ -29,8 +29,8 @@ namespace {
 namespace fs = arrow::fs;
 
 constexpr double kConnectSeconds = 10, kAnswerSeconds = 30;
-constexpr int64_t kAttempts = 3;   // of one request, with growing pauses
-constexpr size_t kTextMost = 500;  // of a library's error
+constexpr int64_t kAttempts = 3;  // of one request, with growing pauses
+constexpr size_t kMaxText = 500;  // of a library's error
 constexpr size_t kWritePiece = size_t{4} << 20;
 
 // A URI in parts: "s3://bucket/key?region=x" is "s3://", "bucket/key", "?region=x".
@@ -184,7 +184,7 @@ absl::Status RemoteError(const std::string& path, const arrow::Status& status) {
   const std::string text = WithoutCredentials(status.message());
   // Some errors list every place that was searched.
   const std::string message = absl::StrCat(
-      path, ": ", absl::string_view(text).substr(0, std::min(text.find('\n'), kTextMost)));
+      path, ": ", absl::string_view(text).substr(0, std::min(text.find('\n'), kMaxText)));
   const auto says = [&](absl::string_view words) { return absl::StrContains(message, words); };
   if (says("Unable to load lib")) {
     return absl::FailedPreconditionError(absl::StrCat(
