@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "common/base/hash.h"
 #include "worker/data/format/norm_set_writer.h"
 #include "worker/data/format/output_folder.h"
 #include "worker/data/prepare/column_plan.h"
