@@ -410,8 +410,9 @@ std::vector<std::string> TablePlanner::PartsOf(const std::string& column) const 
   if (layout.parts.empty()) return parts;
   std::vector<std::string> own = layout.columns;
   own.resize(own.size() - layout.parts.size());
+  const Wholes wholes(own);
   for (const std::string& name : layout.parts) {
-    const size_t whole = WholeOf(name, own);
+    const size_t whole = wholes.Of(name);
     if (whole < own.size() && own[whole] == column) parts.push_back(name);
   }
   return parts;

@@ -1,8 +1,10 @@
 #include "worker/data/recipe/part_columns.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -99,6 +101,20 @@ std::string SuffixOf(const std::string& name, const std::string& whole) {
   return name.substr(whole.size() + 1);
 }
 
+// How many numbers the lists in columns[whole] have, by the names of its parts among `known`; 0:
+// any number, or they are no lists.
+size_t ListLength(size_t whole, const std::vector<std::string>& columns, const Wholes& wholes,
+                  const std::vector<std::string>& known) {
+  size_t length = 0;
+  for (const std::string& name : known) {
+    if (wholes.Of(name) != whole) continue;
+    const std::optional<ListPart> part = ListPartOf(SuffixOf(name, columns[whole]));
+    if (!part || part->kind != ListPart::Kind::kPlace) return 0;
+    length = std::max(length, part->place + 1);
+  }
+  return length;
+}
+
 class PartTable : public ChangedTable {
  public:
   // A column that parts are made of.
@@ -187,31 +203,36 @@ std::vector<std::string> PartTable::odd_fields() const {
 
 }  // namespace
 
-size_t WholeOf(const std::string& name, const std::vector<std::string>& columns) {
-  size_t whole = columns.size();
-  for (size_t i = 0; i < columns.size(); ++i) {
-    const std::string& column = columns[i];
-    const bool fits = column.size() + 1 < name.size() && name[column.size()] == '.' &&
-                      absl::StartsWith(name, column);
-    const bool is_longest = whole == columns.size() || column.size() > columns[whole].size();
-    if (fits && is_longest) whole = i;
+Wholes::Wholes(const std::vector<std::string>& columns) : column_num_(columns.size()) {
+  for (size_t i = 0; i < columns.size(); ++i) places_.emplace(columns[i], i);
+}
+
+size_t Wholes::Of(absl::string_view name) const {
+  // A part has a name of its own behind the point.
+  if (!name.empty()) name.remove_suffix(1);
+  for (size_t point = name.rfind('.'); point != absl::string_view::npos; point = name.rfind('.')) {
+    name = name.substr(0, point);
+    const auto found = places_.find(name);
+    if (found != places_.end()) return found->second;
   }
-  return whole;
+  return column_num_;
 }
 
 std::vector<std::string> WithoutParts(const std::vector<std::string>& columns) {
+  const Wholes wholes(columns);
   std::vector<std::string> own;
   for (const std::string& name : columns) {
-    if (WholeOf(name, columns) == columns.size()) own.push_back(name);
+    if (wholes.Of(name) == columns.size()) own.push_back(name);
   }
   return own;
 }
 
 std::vector<std::string> WholesOf(const std::vector<std::string>& names,
                                   const std::vector<std::string>& columns) {
+  const Wholes of(columns);
   std::set<size_t> places;
   for (const std::string& name : names) {
-    const size_t whole = WholeOf(name, columns);
+    const size_t whole = of.Of(name);
     const auto place = std::find(columns.begin(), columns.end(), name) - columns.begin();
     places.insert(whole < columns.size() ? whole : static_cast<size_t>(place));
   }
@@ -223,34 +244,25 @@ std::vector<std::string> WholesOf(const std::vector<std::string>& names,
   return wholes;
 }
 
-size_t ListLength(size_t whole, const std::vector<std::string>& columns,
-                  const std::vector<std::string>& known) {
-  size_t length = 0;
-  for (const std::string& name : known) {
-    if (WholeOf(name, columns) != whole) continue;
-    const std::optional<ListPart> part = ListPartOf(SuffixOf(name, columns[whole]));
-    if (!part || part->kind != ListPart::Kind::kPlace) return 0;
-    length = std::max(length, part->place + 1);
-  }
-  return length;
-}
-
 std::unique_ptr<TextTable> WithParts(std::unique_ptr<TextTable> table, const std::string& path,
                                      const std::vector<std::string>& columns,
                                      const std::vector<std::string>& known) {
   const std::vector<std::string>& own = table->columns();
+  const Wholes of(own);
+  const absl::flat_hash_set<absl::string_view> owned(own.begin(), own.end());
+  absl::flat_hash_set<absl::string_view> added;
+  std::map<size_t, PartTable::Whole> found;
+  for (const std::string& name : columns) {
+    const size_t place = of.Of(name);
+    if (place == own.size() || owned.contains(name) || !added.insert(name).second) continue;
+    found[place].parts.push_back(SuffixOf(name, own[place]));
+  }
   std::vector<std::string> all = own;
   std::vector<PartTable::Whole> wholes;
-  for (size_t place = 0; place < own.size(); ++place) {
-    PartTable::Whole whole;
+  for (auto& [place, whole] : found) {
+    for (const std::string& part : whole.parts) all.push_back(absl::StrCat(own[place], ".", part));
     whole.place = place;
-    for (const std::string& name : columns) {
-      if (WholeOf(name, own) != place || std::count(all.begin(), all.end(), name) > 0) continue;
-      whole.parts.push_back(SuffixOf(name, own[place]));
-      all.push_back(name);
-    }
-    if (whole.parts.empty()) continue;
-    whole.length = ListLength(place, own, known.empty() ? columns : known);
+    whole.length = ListLength(place, own, of, known.empty() ? columns : known);
     wholes.push_back(std::move(whole));
   }
   if (wholes.empty()) return table;
@@ -293,6 +305,7 @@ const std::vector<std::string>& PartReader::Read(absl::string_view field,
 RowParts::RowParts(std::vector<std::string> own, const std::vector<std::string>& columns,
                    const std::vector<std::string>& known)
     : own_(std::move(own)) {
+  const Wholes of(own_);
   std::vector<Whole> wholes(own_.size());
   for (size_t c = 0; c < columns.size(); ++c) {
     const auto same = std::find(own_.begin(), own_.end(), columns[c]);
@@ -300,7 +313,7 @@ RowParts::RowParts(std::vector<std::string> own, const std::vector<std::string>&
       same_.emplace_back(same - own_.begin(), c);
       continue;
     }
-    const size_t place = WholeOf(columns[c], own_);
+    const size_t place = of.Of(columns[c]);
     if (place == own_.size()) continue;
     wholes[place].parts.push_back(SuffixOf(columns[c], own_[place]));
     wholes[place].places.push_back(c);
@@ -308,7 +321,7 @@ RowParts::RowParts(std::vector<std::string> own, const std::vector<std::string>&
   for (size_t place = 0; place < own_.size(); ++place) {
     if (wholes[place].parts.empty()) continue;
     wholes[place].place = place;
-    wholes[place].length = ListLength(place, own_, known);
+    wholes[place].length = ListLength(place, own_, of, known);
     wholes_.push_back(std::move(wholes[place]));
   }
 }

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "common/base/status.h"
@@ -26,9 +27,20 @@
 
 namespace cistern::data {
 
-// The place in `columns` of the column of which `name` is a part, by its name; the one with the
-// longest name, if several are possible. columns.size(): none is.
-size_t WholeOf(const std::string& name, const std::vector<std::string>& columns);
+// Finds of which column a name is a part.
+class Wholes {
+ public:
+  // columns: must outlive this.
+  explicit Wholes(const std::vector<std::string>& columns);
+
+  // The place of the column of which `name` is a part, by its name; the one with the longest name,
+  // if several are possible. The number of columns: none is.
+  size_t Of(absl::string_view name) const;
+
+ private:
+  absl::flat_hash_map<absl::string_view, size_t> places_;
+  const size_t column_num_;
+};
 
 // `columns` without those that are parts of others of them.
 std::vector<std::string> WithoutParts(const std::vector<std::string>& columns);
@@ -37,11 +49,6 @@ std::vector<std::string> WithoutParts(const std::vector<std::string>& columns);
 // in the order of `columns`.
 std::vector<std::string> WholesOf(const std::vector<std::string>& names,
                                   const std::vector<std::string>& columns);
-
-// How many numbers the lists in columns[whole] have, by the names of its parts among `known`; 0:
-// any number, or they are no lists.
-size_t ListLength(size_t whole, const std::vector<std::string>& columns,
-                  const std::vector<std::string>& known);
 
 // `table` with those of `columns` that it lacks and that can be parts of its columns.
 //

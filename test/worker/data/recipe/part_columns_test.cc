@@ -133,6 +133,20 @@ class Rows : public TextTable {
   size_t read_ = 0;
 };
 
+TEST(Wholes, AreTheLongestNamesBeforeAPoint) {
+  const std::vector<std::string> columns = {"a", "a.b", "v.", "", "b.c", "a.b"};
+  const Wholes wholes(columns);
+  EXPECT_EQ(wholes.Of("a.x"), 0u);
+  EXPECT_EQ(wholes.Of("a.b.x"), 1u);
+  EXPECT_EQ(wholes.Of("a.c.x.y"), 0u);
+  EXPECT_EQ(wholes.Of("a.b"), 0u);
+  EXPECT_EQ(wholes.Of("v..x"), 2u);
+  EXPECT_EQ(wholes.Of(".x"), 3u);
+  for (const char* name : {"a", "a.", "ab.x", "v.x", "b", "c.a", ""}) {
+    EXPECT_EQ(wholes.Of(name), columns.size()) << name;
+  }
+}
+
 TEST(WithParts, AddsThePartsOfLists) {
   const auto table =
       WithParts(std::make_unique<Rows>(std::vector<absl::string_view>{"[0.5, 2.5]", ""}), "in.csv",
