@@ -407,7 +407,7 @@ absl::Status CheckNegatives(const MoreOptions& options, const std::string& file)
       absl::StrCat("add ", of_model, " to leave out the others, or 1 if the file holds no more"));
 }
 
-// Refuses a column that the recipe has not.
+// Refuses a column that the recipe does not have.
 absl::Status CheckAdded(const MoreOptions& options, const data::FoundRecipe& recipe) {
   const std::vector<std::string>& known = recipe.recipe.layout.columns;
   for (const std::string& name : options.add_columns) {
