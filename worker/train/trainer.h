@@ -161,7 +161,7 @@ class Trainer {
   // The rows that the last commit left out, over all workers, and those of all commits.
   uint64_t kept_rows_ = 0, kept_rows_in_all_ = 0;
   std::atomic<bool> stops_feed_{false};     // the data is not needed any more
-  data::FeedStatus feed_status_;                  // of cistern.stream
+  data::FeedStatus feed_status_;            // of cistern.stream
   DataCounts counts_;                       // of the source of pipeline_
   std::unique_ptr<PassPipeline> pipeline_;  // while passes are trained
   PassCommitter committer_;                 // last: it calls pipeline_
