@@ -1,11 +1,14 @@
 #include "worker/model/config/json_document.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/base/json_depth.h"
 #include "common/base/nearest_name.h"
 
@@ -37,6 +40,23 @@ bool IsUtf8(const std::string& text) {
   } catch (const Json::exception&) {
     return false;
   }
+}
+
+// A number as people write it (.5, 5., +5) as JSON has it; other text may come out changed, but as
+// no number.
+std::string CompletedNumber(absl::string_view text) {
+  const auto begins_with_digit = [](absl::string_view at) {
+    return !at.empty() && absl::ascii_isdigit(at.front());
+  };
+  const std::string sign = absl::ConsumePrefix(&text, "-") ? "-" : "";
+  if (sign.empty()) absl::ConsumePrefix(&text, "+");
+  const size_t point = std::min(text.find('.'), text.size());
+  const absl::string_view whole = text.substr(0, point);
+  absl::string_view rest = text.substr(point);
+  if (!begins_with_digit(whole) && !begins_with_digit(rest.substr(rest.empty() ? 0 : 1))) return "";
+  if (!absl::ConsumePrefix(&rest, ".")) return absl::StrCat(sign, whole);
+  return absl::StrCat(sign, whole.empty() ? "0" : whole, ".", begins_with_digit(rest) ? "" : "0",
+                      rest);
 }
 
 // "[json.exception.parse_error.101] parse error at line 2, column 3: X" becomes
@@ -183,7 +203,11 @@ absl::Status ApplyOverride(const std::string& override_text, Json* root) {
                                                    " levels deep"));
   }
   Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  *at = value.is_discarded() ? Json(text) : std::move(value);
+  if (value.is_discarded()) {
+    value = Json::parse(CompletedNumber(text), nullptr, /*allow_exceptions=*/false);
+    if (!value.is_number()) value = text;
+  }
+  *at = std::move(value);
   return absl::OkStatus();
 }
 

@@ -24,8 +24,8 @@ absl::StatusOr<Json> ParseJson(const std::string& text);
 void RemoveComments(Json* value);
 
 // Applies "a.b.c=value" to the tree. Missing objects on the path are created; an array element is
-// addressed by its position or by its "name" or "top". value: JSON, or a bare word, which is a
-// string.
+// addressed by its position or by its "name" or "top". value: JSON, a number as .5 or +5, or a
+// bare word, which is a string.
 // kInvalidArgument names the part of the path that does not exist.
 absl::Status ApplyOverride(const std::string& override_text, Json* root);
 

@@ -76,6 +76,24 @@ TEST(JsonDocument, OverridesAreJsonOrABareWord) {
       "l": [{"name": "x", "v": true, "w": null}, {"top": "y", "v": 2.5}]})"));
 }
 
+TEST(JsonDocument, OverridesAreNumbersAsPeopleWriteThem) {
+  const auto value = [](const std::string& text) {
+    Json root;
+    EXPECT_TRUE(ApplyOverride("a=" + text, &root).ok()) << text;
+    return root["a"];
+  };
+  EXPECT_EQ(value(".5"), Json(0.5));
+  EXPECT_EQ(value("-.25"), Json(-0.25));
+  EXPECT_EQ(value("+.5e1"), Json(5.0));
+  EXPECT_EQ(value("+7"), Json(7));
+  EXPECT_EQ(value("3."), Json(3.0));
+  EXPECT_EQ(value("1.e-3"), Json(0.001));
+  for (const char* text :
+       {".", "..5", "+-5", "-", "+", ".e5", "1.2.3", "5x", ".5x", "+x", "05", ""}) {
+    EXPECT_EQ(value(text), Json(text)) << text;
+  }
+}
+
 TEST(JsonDocument, FlattensATreeToPathsAndValues) {
   using Value = std::pair<std::string, std::string>;
   EXPECT_THAT(FlattenJson(Json::parse(R"({"a": {"b": 1.0, "c": 1e-3}, "l": [{"n": "x"}, {"v": []}],
