@@ -6,6 +6,7 @@
 
 #include "common/base/log.h"
 #include "common/value/schema.h"
+#include "server/checkpoint/shard_rows.h"
 
 namespace cistern::server {
 

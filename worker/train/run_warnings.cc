@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/base/cross_entropy.h"
 #include "worker/report/score_detail.h"
 
 namespace cistern {

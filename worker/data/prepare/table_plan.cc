@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/base/shown_text.h"
 #include "worker/data/prepare/column_list.h"
 #include "worker/data/prepare/column_name.h"
 #include "worker/data/prepare/column_plan.h"

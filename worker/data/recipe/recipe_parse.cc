@@ -3,6 +3,7 @@
 #include <set>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "common/base/json_depth.h"
 #include "worker/data/recipe/recipe_json.h"
