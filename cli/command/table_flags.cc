@@ -240,7 +240,7 @@ app::TableCalls TableCallsOn(Console& console, const app::TableOptions& options)
   calls.other_columns = [&console](const app::OtherColumns& others) {
     console.Say(absl::StrCat(
         "note: ", others.file,
-        " has columns that the first table had not: ", absl::StrJoin(others.columns, ", "),
+        " has columns that the first table did not have: ", absl::StrJoin(others.columns, ", "),
         ". This model does not read them: its network has no inputs for them, and one with more "
         "inputs begins anew. To use them, train on all tables: cistern train ",
         TablesText(others), " --add-column ", ShellQuoted(absl::StrJoin(others.columns, ",")),

@@ -240,7 +240,8 @@ absl::Status ControlService::PreparePass(const v1::PreparePassRequest& request,
   reply->set_evicted_rows(prepared.removed.evicted);
   reply->set_expired_rows(prepared.removed.expired);
   if (!request.durable()) return absl::OkStatus();
-  // Without the lock, so that a claim need not wait. A repeated call goes on waiting.
+  // Waits without the lock, so that it does not hold up a claim. If this call times out, the client
+  // repeats it, and the next call waits on.
   constexpr absl::Duration kPatience = absl::Seconds(2);
   CISTERN_RETURN_IF_ERROR(state_->stage.durable()->AwaitCopy(prepared.part, kPatience));
   *reply->mutable_prepared() = std::move(prepared.part);

@@ -19,7 +19,8 @@ namespace {
   std::exit(4);
 }
 
-// As a shell, which sends SIGTERM once; or as a supervisor, which goes on until the process ends.
+// Sends SIGTERM after Ctrl-C: once, as a shell does, or until the process ends, as a supervisor
+// does.
 [[noreturn]] void TerminateAfterCtrlC(bool until_it_ends) {
   CatchInterrupts();
   std::raise(SIGINT);

@@ -18,9 +18,9 @@ namespace cistern::data {
 Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
                 const std::vector<std::string>& columns);
 
-// Adds the forms of the numbers that dense features and buckets of `recipe` read, if they are not
-// plain, by the first rows of `table`; texts that stand for no number are none. Returns a sentence
-// about each.
+// Looks at the first rows of `table` for how the numbers of dense features and buckets are written,
+// skipping texts that mean a missing number. Adds to `recipe` each form that is not plain, and
+// returns a sentence about each.
 std::vector<std::string> FindNumbers(TextTable* table, Recipe* recipe);
 
 // Columns of lists hold several values without being named by --multi. kInvalidArgument: such a
