@@ -39,8 +39,6 @@ namespace cistern::server {
 namespace {
 
 constexpr int kStopped = 0, kFailed = 1, kUsage = 2, kBadCheckpoint = 5;
-// How long a writer without an open connection counts as at work after its last call.
-constexpr absl::Duration kWriterSilence = absl::Minutes(1);
 constexpr absl::Duration kGrace = absl::Seconds(10);  // for calls in flight at a stop
 
 struct Flags {
@@ -364,7 +362,6 @@ int Main(int argc, char** argv) {
   flags.server.staged_limit_bytes = flags.staged_limit_mb << 20;
   flags.server.memory_limit_bytes = MemoryLimitBytes(flags.memory_limit_mb);
   flags.server.compact_min_bytes = flags.merge_min_kb << 10;
-  flags.server.writer_silence = kWriterSilence;
   flags.server.waits_for_copy = flags.commit_waits_for == "copy";
   flags.server.durable = !flags.server.data_dir.empty() && flags.durability == "commit";
   SetLogLevel(flags.log_level);

@@ -86,7 +86,7 @@ grpc::ServerUnaryReactor* ControlRpc::HoldTerm(Context* context, const Bytes* in
   if (status.ok()) status = Guarded([&] { return Parse(*in, &request); });
   if (status.ok()) {
     const CallPeer peer(caller.text());
-    return holds_->Open(request.identity(), *std::move(held));
+    return holds_->Open(request, *std::move(held));
   }
   auto* call = new UnaryCall(ConnectionBook::Call());
   call->FinishWith(status);

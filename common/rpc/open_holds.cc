@@ -15,17 +15,18 @@ constexpr size_t kMaxHolds = 64;  // a fleet has one writer; other holds are of 
 // Deletes itself when gRPC is done with it.
 class OpenHolds::Hold : public grpc::ServerUnaryReactor {
  public:
-  Hold(OpenHolds* holds, const v1::Identity& identity, ConnectionBook::Call held)
-      : holds_(holds), identity_(identity), held_(std::move(held)) {}
+  Hold(OpenHolds* holds, const v1::HoldTermRequest& request, ConnectionBook::Call held)
+      : holds_(holds), request_(request), held_(std::move(held)) {}
 
   void Begin() {
     if (!holds_->Enter(this)) {
       return End(absl::UnavailableError(absl::StrCat("this server is stopping, or already has ",
                                                      kMaxHolds, " HoldTerm calls open")));
     }
-    const absl::Status begun = Guarded([&] { return holds_->plane_->BeginHold(identity_); });
+    const absl::Status begun = Guarded([&] { return holds_->plane_->BeginHold(request_); });
     begun_ = begun.ok();
-    if (!begun_) End(begun);
+    if (!begun_) return End(begun);
+    StartSendInitialMetadata();
   }
   // Ends the call unless it has already ended.
   void End(const absl::Status& status) {
@@ -36,19 +37,20 @@ class OpenHolds::Hold : public grpc::ServerUnaryReactor {
   void OnCancel() override { End(absl::CancelledError("the writer's connection has ended")); }
   void OnDone() override {
     holds_->Leave(this);
-    if (begun_) holds_->plane_->EndHold(identity_);
+    if (begun_) holds_->plane_->EndHold(request_);
     delete this;
   }
 
   OpenHolds* const holds_;
-  const v1::Identity identity_;
+  const v1::HoldTermRequest request_;
   const ConnectionBook::Call held_;
   bool begun_ = false;
   std::atomic<bool> ended_{false};
 };
 
-grpc::ServerUnaryReactor* OpenHolds::Open(const v1::Identity& identity, ConnectionBook::Call held) {
-  auto* hold = new Hold(this, identity, std::move(held));
+grpc::ServerUnaryReactor* OpenHolds::Open(const v1::HoldTermRequest& request,
+                                          ConnectionBook::Call held) {
+  auto* hold = new Hold(this, request, std::move(held));
   hold->Begin();
   return hold;
 }

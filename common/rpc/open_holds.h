@@ -20,9 +20,10 @@ class OpenHolds {
   OpenHolds(const OpenHolds&) = delete;
   OpenHolds& operator=(const OpenHolds&) = delete;
 
-  // Opens a call that ends when its connection ends, when the caller cancels it, or on Stop. It
+  // Opens a call that ends when its connection ends, when the caller cancels it, or on Stop. Its
+  // initial metadata, sent at once, tell the caller that BeginHold was called. It
   // ends at once with the error of BeginHold, or with kUnavailable if too many calls are open.
-  grpc::ServerUnaryReactor* Open(const v1::Identity& identity, ConnectionBook::Call held);
+  grpc::ServerUnaryReactor* Open(const v1::HoldTermRequest& request, ConnectionBook::Call held);
 
   // Ends all calls with kUnavailable and refuses new ones.
   void Stop();

@@ -136,55 +136,28 @@ struct DataCall {
 }  // namespace
 
 struct RemoteServer::Channels {
+  // A HoldTerm call. Its result is ignored: it tells the server, not this client, whether the
+  // writer lives.
+  class Hold;
+
   std::vector<std::unique_ptr<grpc::GenericStub>> data;
   std::shared_ptr<grpc::Channel> of_control;
   std::unique_ptr<v1::ControlPlane::Stub> control;
   std::atomic<uint32_t> next{0};
   Gate gate;
   absl::Mutex mutex;
-  struct HoldCall {
-    grpc::ClientContext context;
-    v1::HoldTermRequest request;
-    v1::HoldTermReply reply;
-  };
-  std::shared_ptr<HoldCall> hold ABSL_GUARDED_BY(mutex);  // the open call; null: none
+  std::shared_ptr<Hold> hold ABSL_GUARDED_BY(mutex);  // of the writer; null: none is open
+  bool closing ABSL_GUARDED_BY(mutex) = false;
 
-  // Opens a HoldTerm for the writer with `identity` and cancels the previous one. The result of the
-  // call is ignored: HoldTerm tells the server, not this client, whether the writer lives.
-  void Hold(const v1::Identity& identity) {
-    if (!gate.Enter()) return;
-    auto call = std::make_shared<HoldCall>();
-    *call->request.mutable_identity() = identity;
-    std::shared_ptr<HoldCall> before = call;
-    {
-      absl::MutexLock lock(&mutex);
-      before.swap(hold);
-    }
-    // Owned by the callback, which releases the call before it leaves the gate: after that, gRPC
-    // must not be used any more.
-    auto* const own = new std::shared_ptr<HoldCall>(call);
-    control->async()->HoldTerm(&call->context, &call->request, &call->reply,
-                               [this, own](const grpc::Status&) {
-                                 {
-                                   absl::MutexLock lock(&mutex);
-                                   if (hold == *own) hold = nullptr;
-                                 }
-                                 delete own;
-                                 gate.Leave();
-                               });
-    if (before != nullptr) before->context.TryCancel();
-  }
+  // Opens a HoldTerm call. waits: until there is a connection. Null: this client is closing.
+  std::shared_ptr<Hold> OpenHold(const v1::Identity& identity, bool claims, bool waits = false);
+  // Makes `opened` the writer's call, unless it has ended, and cancels the one before. replaces:
+  // also one that is open; if not, and one is open, cancels `opened`.
+  void KeepHold(std::shared_ptr<Hold> opened, bool replaces = true);
+  void CloseHold();
   bool Holds() {
     absl::MutexLock lock(&mutex);
     return hold != nullptr;
-  }
-  void EndHold() {
-    std::shared_ptr<HoldCall> open;
-    {
-      absl::MutexLock lock(&mutex);
-      open.swap(hold);
-    }
-    if (open != nullptr) open->context.TryCancel();
   }
 
   template <class Request, class Reply>
@@ -203,6 +176,99 @@ struct RemoteServer::Channels {
     return status;
   }
 };
+
+class RemoteServer::Channels::Hold : public grpc::ClientUnaryReactor {
+ public:
+  Hold(Channels* channels, const v1::Identity& identity, bool claims, bool waits)
+      : channels_(channels) {
+    *request_.mutable_identity() = identity;
+    request_.set_claims(claims);
+    context_.set_wait_for_ready(waits);
+  }
+  // self: keeps this object until the call has ended.
+  void Start(std::shared_ptr<Hold> self) {
+    self_ = std::move(self);
+    channels_->control->async()->HoldTerm(&context_, &request_, &reply_, this);
+    StartCall();
+  }
+  // Waits until the server knows of the call, or the call has ended.
+  void Await(absl::Time limit) {
+    absl::MutexLock lock(&mutex_);
+    mutex_.AwaitWithDeadline(absl::Condition(&answered_), limit);
+  }
+  void Cancel() { context_.TryCancel(); }
+  bool has_ended() {
+    absl::MutexLock lock(&mutex_);
+    return ended_;
+  }
+
+ private:
+  void OnReadInitialMetadataDone(bool) override {
+    absl::MutexLock lock(&mutex_);
+    answered_ = true;
+  }
+  void OnDone(const grpc::Status& status) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      answered_ = ended_ = true;
+    }
+    bool is_kept = false;
+    {
+      absl::MutexLock lock(&channels_->mutex);
+      is_kept = channels_->hold == self_;
+      if (is_kept) channels_->hold = nullptr;
+    }
+    // A call that was refused at once would be refused again.
+    const bool was_open = absl::Now() - begin_ > absl::Seconds(1);
+    if (is_kept && was_open && status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+      channels_->KeepHold(channels_->OpenHold(request_.identity(), /*claims=*/false,
+                                              /*waits=*/true),
+                          /*replaces=*/false);
+    }
+    // Releases the call before it leaves the gate: after that, gRPC must not be used any more.
+    Gate* const gate = &channels_->gate;
+    self_.reset();
+    gate->Leave();
+  }
+
+  Channels* const channels_;
+  const absl::Time begin_ = absl::Now();
+  grpc::ClientContext context_;
+  v1::HoldTermRequest request_;
+  v1::HoldTermReply reply_;
+  std::shared_ptr<Hold> self_;
+  absl::Mutex mutex_;
+  bool answered_ ABSL_GUARDED_BY(mutex_) = false, ended_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+std::shared_ptr<RemoteServer::Channels::Hold> RemoteServer::Channels::OpenHold(
+    const v1::Identity& identity, bool claims, bool waits) {
+  if (!gate.Enter()) return nullptr;
+  auto opened = std::make_shared<Hold>(this, identity, claims, waits);
+  opened->Start(opened);
+  return opened;
+}
+
+void RemoteServer::Channels::KeepHold(std::shared_ptr<Hold> opened, bool replaces) {
+  {
+    absl::MutexLock lock(&mutex);
+    if (!closing && (replaces || hold == nullptr)) {
+      hold.swap(opened);
+      if (hold != nullptr && hold->has_ended()) hold = nullptr;
+    }
+  }
+  if (opened != nullptr) opened->Cancel();
+}
+
+void RemoteServer::Channels::CloseHold() {
+  std::shared_ptr<Hold> open;
+  {
+    absl::MutexLock lock(&mutex);
+    closing = true;
+    open.swap(hold);
+  }
+  if (open != nullptr) open->Cancel();
+}
 
 std::unique_ptr<RemoteServer> RemoteServer::Create(const std::string& address,
                                                    const RemoteOptions& options) {
@@ -227,7 +293,7 @@ RemoteServer::RemoteServer(const std::string& address, const RemoteOptions& opti
 }
 
 RemoteServer::~RemoteServer() {
-  channels_->EndHold();
+  channels_->CloseHold();
   channels_->gate.Close();
 }
 
@@ -251,25 +317,42 @@ void RemoteServer::Call(FrameKind kind, Frame request, absl::Duration timeout, D
                  });
 }
 
-// A claim is held as long as the server sees that the writer lives.
-void RemoteServer::After(const v1::ClaimEpochRequest& request, const absl::Status& status) {
-  if (status.ok()) channels_->Hold(request.identity());
-}
-
-// Reopens the hold if a restart of the server or a broken connection has ended it since the claim.
-void RemoteServer::After(const v1::PassRequest& request, const absl::Status& status) {
-  if (status.ok() && request.identity().secret() != 0 && !channels_->Holds()) {
-    channels_->Hold(request.identity());
+template <class Make>
+absl::Status RemoteServer::Around(const v1::ClaimEpochRequest& request, absl::Duration timeout,
+                                  const Make& call) {
+  // An older server, or one with too many such calls, refuses it; the claim does not depend on it.
+  const absl::Time limit = absl::Now() + std::min(timeout, absl::Seconds(5));
+  ConnectChannel(*channels_->of_control, address_, limit);
+  std::shared_ptr<Channels::Hold> hold = channels_->OpenHold(request.identity(), /*claims=*/true);
+  if (hold != nullptr) hold->Await(limit);
+  const absl::Status status = call();
+  if (status.ok()) {
+    channels_->KeepHold(std::move(hold));
+    if (!channels_->Holds()) {
+      channels_->KeepHold(channels_->OpenHold(request.identity(), /*claims=*/false));
+    }
+  } else if (hold != nullptr) {
+    hold->Cancel();
   }
+  return status;
 }
 
-#define CISTERN_METHOD(name, request, reply, length, effect, role)                      \
-  absl::Status RemoteServer::name(const v1::request& in, v1::reply* out) {              \
-    const absl::Duration timeout = TimeoutOf(LengthOf(CallLength::length, in));         \
-    const absl::Status status =                                                         \
-        channels_->Call(&v1::ControlPlane::Stub::name, #name, *this, in, out, timeout); \
-    After(in, status);                                                                  \
-    return status;                                                                      \
+template <class Make>
+absl::Status RemoteServer::Around(const v1::PassRequest& request, absl::Duration,
+                                  const Make& call) {
+  const absl::Status status = call();
+  if (status.ok() && request.identity().secret() != 0 && !channels_->Holds()) {
+    channels_->KeepHold(channels_->OpenHold(request.identity(), /*claims=*/false));
+  }
+  return status;
+}
+
+#define CISTERN_METHOD(name, request, reply, length, effect, role)                           \
+  absl::Status RemoteServer::name(const v1::request& in, v1::reply* out) {                   \
+    const absl::Duration timeout = TimeoutOf(LengthOf(CallLength::length, in));              \
+    return Around(in, timeout, [&] {                                                         \
+      return channels_->Call(&v1::ControlPlane::Stub::name, #name, *this, in, out, timeout); \
+    });                                                                                      \
   }
 CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD

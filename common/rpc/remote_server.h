@@ -4,8 +4,9 @@
 // first. Connecting is lazy: if the server is down, a call fails with kUnavailable, and later calls
 // try again. Keepalive detects a peer that has stopped answering within 20 seconds.
 //
-// After a granted claim, a HoldTerm call stays open in the background while this object lives; its
-// end tells the server that the writer is gone. If it breaks, the next PassRequest reopens it.
+// Before a claim, a HoldTerm call is opened, which stays open in the background while this object
+// lives and is the writer; its end tells the server that the writer is gone. If the connection
+// breaks, the call is opened again with the next connection, or at the latest by a PassRequest.
 #pragma once
 
 #include <memory>
@@ -58,11 +59,15 @@ class RemoteServer : public ControlPlane, public DataPlane {
 
   RemoteServer(const std::string& address, const RemoteOptions& options);
   absl::Duration TimeoutOf(CallLength length) const;
-  // Called after each call of the control plane.
-  template <class Request>
-  void After(const Request&, const absl::Status&) {}
-  void After(const v1::ClaimEpochRequest& request, const absl::Status& status);
-  void After(const v1::PassRequest& request, const absl::Status& status);
+  // One call of the control plane, and what this object does besides.
+  template <class Request, class Make>
+  absl::Status Around(const Request&, absl::Duration, const Make& call) {
+    return call();
+  }
+  template <class Make>
+  absl::Status Around(const v1::ClaimEpochRequest&, absl::Duration timeout, const Make& call);
+  template <class Make>
+  absl::Status Around(const v1::PassRequest&, absl::Duration timeout, const Make& call);
 
   const std::string address_;
   const RemoteOptions options_;

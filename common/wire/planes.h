@@ -23,12 +23,13 @@ class ControlPlane {
   CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD
 
-  // Called when a connection of the writer with `identity` opens and ends (HoldTerm): a writer
-  // whose connection has ended is gone. EndHold is called once for every successful BeginHold.
-  virtual absl::Status BeginHold(const v1::Identity& identity) {
+  // Called when a connection of the writer, or of a caller that is about to claim, opens and ends
+  // (HoldTerm): a writer is at work while one is open. EndHold is called once for every successful
+  // BeginHold, with the same request.
+  virtual absl::Status BeginHold(const v1::HoldTermRequest&) {
     return absl::OkStatus();
   }
-  virtual void EndHold(const v1::Identity& identity) {}
+  virtual void EndHold(const v1::HoldTermRequest&) {}
 };
 
 // Threads: any thread.

@@ -22,11 +22,11 @@ class ControlService : public ControlPlane {
   absl::Status name(const v1::request&, v1::reply*) override;
   CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD
-  absl::Status BeginHold(const v1::Identity& identity) override {
-    return state_->lease.BeginHold(identity.secret());
+  absl::Status BeginHold(const v1::HoldTermRequest& request) override {
+    return state_->lease.BeginHold(request.identity().secret(), request.claims());
   }
-  void EndHold(const v1::Identity& identity) override {
-    state_->lease.EndHold(identity.secret());
+  void EndHold(const v1::HoldTermRequest& request) override {
+    state_->lease.EndHold(request.identity().secret());
   }
 
  private:

@@ -48,11 +48,11 @@ class GuardedPlane : public ControlPlane {
   }
   CISTERN_CONTROL_METHODS(CISTERN_METHOD)
 #undef CISTERN_METHOD
-  absl::Status BeginHold(const v1::Identity& identity) override {
-    return plane_->BeginHold(identity);
+  absl::Status BeginHold(const v1::HoldTermRequest& request) override {
+    return plane_->BeginHold(request);
   }
-  void EndHold(const v1::Identity& identity) override {
-    plane_->EndHold(identity);
+  void EndHold(const v1::HoldTermRequest& request) override {
+    plane_->EndHold(request);
   }
 
  private:

@@ -33,11 +33,9 @@ namespace cistern::server {
 // tables_mutex: other calls return kUnavailable and do not block gRPC's threads.
 struct NodeState {
   NodeState(const ShardMap& map, uint32_t server_rank, const std::string& cluster, int threads,
-            uint64_t staged_limit_bytes, absl::Duration writer_silence = absl::ZeroDuration(),
-            double cache_rate = 0, bool tiered = false)
+            uint64_t staged_limit_bytes, double cache_rate = 0, bool tiered = false)
       : rank(server_rank),
         guard(cluster, map),
-        lease(writer_silence),
         pool(threads),
         store(map, server_rank, tiered),
         cache(cache_rate),

@@ -80,7 +80,7 @@ absl::Status ServerNode::Recover(const ServerOptions& options) {
 
 ServerNode::ServerNode(const ServerOptions& options, const ShardMap& map)
     : state_(map, options.rank, options.cluster, ThreadsOf(options), options.staged_limit_bytes,
-             options.writer_silence, options.cache_rate, options.tiered()),
+             options.cache_rate, options.tiered()),
       data_(&state_),
       control_(&state_, options.files != nullptr ? options.files : &local_files_, options.data_dir),
       guarded_control_(&state_, &control_) {}

@@ -50,9 +50,6 @@ struct ServerOptions {
   // Whether rows may be in files alone.
   Tier::Options tier() const { return {memory_limit_bytes, pass_caches}; }
   bool tiered() const { return Tier::IsUsed(tier()); }
-  // A writer that made a call within this time keeps others from claiming (writer_lease.h). Zero:
-  // the newest claim wins.
-  absl::Duration writer_silence = absl::ZeroDuration();
   // The share of the rows of each ctr table in the memory cache (memory_cache.h), 0 to 1; 0: no
   // cache.
   double cache_rate = 0;

@@ -1,7 +1,7 @@
 #include "server/service/writer_lease.h"
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 
 namespace cistern::server {
 std::string PlainWriterName(absl::string_view name) {
@@ -14,12 +14,7 @@ std::string PlainWriterName(absl::string_view name) {
 }
 
 bool WriterLease::IsAtWork(absl::Span<const uint64_t> own) const {
-  if (silence_ <= absl::ZeroDuration() || writer_.empty()) return false;
-  for (const uint64_t secret : own) {
-    if (known_ && secret != 0 && secret == secret_) return false;
-  }
-  if (holds_ > 0) return true;
-  return !has_left_ && absl::Now() - heard_ < silence_;
+  return known_ && holds_.contains(secret_) && !absl::c_linear_search(own, secret_);
 }
 
 std::string WriterLease::writer() const {
@@ -37,8 +32,7 @@ absl::Status WriterLease::CheckFree(absl::Span<const uint64_t> own) const {
   if (!IsAtWork(own)) return absl::OkStatus();
   return WithOptions(absl::FailedPreconditionError(
                          absl::StrCat("another writer is at work on this fleet: ", writer_,
-                                      ", last call ", absl::ToInt64Seconds(absl::Now() - heard_),
-                                      " s ago; wait until it ends, or stop it and take over")),
+                                      "; wait until it ends, or stop it and take over")),
                      {"take_over"});
 }
 
@@ -47,9 +41,6 @@ void WriterLease::Take(uint64_t secret, absl::string_view writer) {
   known_ = true;
   secret_ = secret;
   writer_ = std::string(writer);
-  holds_ = 0;
-  has_left_ = false;
-  heard_ = absl::Now();
 }
 
 void WriterLease::Restore(std::optional<uint64_t> secret, absl::string_view writer) {
@@ -57,9 +48,6 @@ void WriterLease::Restore(std::optional<uint64_t> secret, absl::string_view writ
   known_ = secret.has_value();
   secret_ = secret.value_or(0);
   writer_ = std::string(writer);
-  holds_ = 0;
-  has_left_ = false;
-  heard_ = absl::InfinitePast();
 }
 
 absl::Status WriterLease::Check(uint64_t secret) const {
@@ -73,7 +61,6 @@ absl::Status WriterLease::Check(uint64_t secret) const {
     return absl::FailedPreconditionError(
         "the caller is not the writer of this term: it does not have the secret of the claim");
   }
-  heard_ = absl::Now();
   return absl::OkStatus();
 }
 
@@ -85,21 +72,28 @@ absl::StatusOr<uint64_t> WriterLease::secret() const {
       "from the last commit");
 }
 
-absl::Status WriterLease::BeginHold(uint64_t secret) {
+absl::Status WriterLease::BeginHold(uint64_t secret, bool claims) {
   absl::MutexLock lock(&mutex_);
-  if (!known_ || secret == 0 || secret != secret_) {
+  const bool is_writer = known_ && secret == secret_;
+  if (secret == 0 || !(is_writer || claims)) {
     return absl::FailedPreconditionError("only the writer with the newest claim can hold the term");
   }
-  ++holds_;
-  has_left_ = false;
+  int others = 0;
+  for (const auto& [holder, count] : holds_) {
+    if (!known_ || holder != secret_) others += count;
+  }
+  if (!is_writer && others >= kMaxClaimants) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(others, " other callers are about to claim a term"));
+  }
+  ++holds_[secret];
   return absl::OkStatus();
 }
 
 void WriterLease::EndHold(uint64_t secret) {
   absl::MutexLock lock(&mutex_);
-  if (!known_ || secret != secret_ || holds_ == 0) return;  // the connection of an older claim
-  heard_ = absl::Now();
-  has_left_ = --holds_ == 0;
+  const auto hold = holds_.find(secret);
+  if (hold != holds_.end() && --hold->second == 0) holds_.erase(hold);
 }
 
 }  // namespace cistern::server

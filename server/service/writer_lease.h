@@ -1,17 +1,20 @@
 // Decides who may write: the writer with the newest claim, identified by its secret.
 //
-// A writer is at work while its connection is open (HoldTerm) or, if it keeps none, until it has
-// made no call for a while. Another claim is then refused unless it takes over: a training started
-// by mistake on a busy fleet ends itself and not the other one.
+// A writer is at work while its connection is open (HoldTerm). Another claim is then refused unless
+// it takes over: a training started by mistake on a busy fleet ends itself and not the other one.
+//
+// A caller opens that connection before it claims, so that a writer that is killed never counts as
+// at work, at whatever point of its claim that was. A writer that keeps no connection, as within
+// one process, gives way to any claim.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "common/base/status.h"
 
@@ -23,9 +26,9 @@ std::string PlainWriterName(absl::string_view name);
 // Threads: any thread. Its lock is the innermost: no other lock is taken under it.
 class WriterLease {
  public:
-  // silence: how long after its last call a writer without a connection counts as at work. Zero:
-  // never, so any caller may claim at any time.
-  explicit WriterLease(absl::Duration silence) : silence_(silence) {}
+  // The most connections of callers that are not the writer, so that no stranger uses up those that
+  // a server can keep.
+  static constexpr int kMaxClaimants = 32;
 
   // OK if no other writer is at work; else kFailedPrecondition, which names it and says what to do.
   // It does not wait for the connection of a writer that has just ended: callers retry.
@@ -38,34 +41,29 @@ class WriterLease {
 
   // Registers a new claim: from now on only calls with its secret write.
   void Take(uint64_t secret, absl::string_view writer);
-  // Restores the newest claim from disk after a restart (no secret: the claim cannot be read). Its
-  // writer counts as at work after its next call.
+  // Restores the newest claim from disk after a restart (no secret: the claim cannot be read).
   void Restore(std::optional<uint64_t> secret, absl::string_view writer);
 
   // kAborted if the server does not know the secret (claim again); kFailedPrecondition if it
-  // differs from `secret`. Success counts as a call of the writer.
+  // differs from `secret`.
   absl::Status Check(uint64_t secret) const;
   // The secret that calls must show; kAborted as in Check.
   absl::StatusOr<uint64_t> secret() const;
 
-  // A connection of the writer with `secret` opens (kFailedPrecondition: the caller is not the
-  // writer) or ends.
-  absl::Status BeginHold(uint64_t secret);
+  // A connection of the caller with `secret` opens or ends. claims: the caller is about to claim;
+  // if not, and if it is not the writer, kFailedPrecondition. kResourceExhausted: too many callers
+  // are about to claim.
+  absl::Status BeginHold(uint64_t secret, bool claims);
   void EndHold(uint64_t secret);
 
  private:
   bool IsAtWork(absl::Span<const uint64_t> own) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const absl::Duration silence_;
   mutable absl::Mutex mutex_;
-  bool known_ ABSL_GUARDED_BY(mutex_) = true;     // whether secret_ is known
-  uint64_t secret_ ABSL_GUARDED_BY(mutex_) = 0;   // 0 before the first claim
-  std::string writer_ ABSL_GUARDED_BY(mutex_);    // empty: no claim yet
-  int holds_ ABSL_GUARDED_BY(mutex_) = 0;         // open connections of the writer
-  bool has_left_ ABSL_GUARDED_BY(mutex_) = true;  // its last connection has ended
-  // The time of the writer's last call or connection; in the past if there was none since a
-  // restart.
-  mutable absl::Time heard_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  bool known_ ABSL_GUARDED_BY(mutex_) = true;                         // whether secret_ is known
+  uint64_t secret_ ABSL_GUARDED_BY(mutex_) = 0;                       // 0 before the first claim
+  std::string writer_ ABSL_GUARDED_BY(mutex_);                        // empty: no claim yet
+  absl::flat_hash_map<uint64_t, int> holds_ ABSL_GUARDED_BY(mutex_);  // connections by secret
 };
 
 }  // namespace cistern::server

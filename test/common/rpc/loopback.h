@@ -30,7 +30,11 @@ class NamingControl : public ControlPlane {
     return absl::OkStatus();
   }
   absl::Status ClaimEpoch(const v1::ClaimEpochRequest& request, v1::PassReply*) override {
-    if (request.identity().epoch() > 0) return absl::OkStatus();
+    {
+      absl::MutexLock lock(&mutex);
+      held_at_claim = begun;
+    }
+    if (request.identity().epoch() > 0 && !refuses_claims) return absl::OkStatus();
     return absl::FailedPreconditionError("ClaimEpoch");
   }
   absl::Status Meet(const v1::MeetRequest&, v1::MeetReply*) override {
@@ -91,14 +95,15 @@ class NamingControl : public ControlPlane {
   absl::Status GetRow(const v1::GetRowRequest&, v1::GetRowReply*) override {
     return absl::NotFoundError("GetRow");
   }
-  absl::Status BeginHold(const v1::Identity& identity) override {
+  absl::Status BeginHold(const v1::HoldTermRequest& request) override {
     absl::MutexLock lock(&mutex);
-    begun.push_back(identity.epoch());
-    return identity.epoch() == 0 ? absl::FailedPreconditionError("BeginHold") : absl::OkStatus();
+    begun.push_back(request.identity().epoch());
+    return request.identity().epoch() == 0 ? absl::FailedPreconditionError("BeginHold")
+                                           : absl::OkStatus();
   }
-  void EndHold(const v1::Identity& identity) override {
+  void EndHold(const v1::HoldTermRequest& request) override {
     absl::MutexLock lock(&mutex);
-    ended.push_back(identity.epoch());
+    ended.push_back(request.identity().epoch());
   }
   int hellos() const { return hello_num; }  // not counting those of the health probe
   // Waits until BeginHold has been called for `epoch`.
@@ -122,6 +127,8 @@ class NamingControl : public ControlPlane {
   std::atomic<int> hello_num{0};
   absl::Mutex mutex;
   std::vector<uint64_t> begun ABSL_GUARDED_BY(mutex), ended ABSL_GUARDED_BY(mutex);
+  std::vector<uint64_t> held_at_claim ABSL_GUARDED_BY(mutex);  // `begun` at the last claim
+  std::atomic<bool> refuses_claims{false};
 };
 
 // Returns the replies that the test sets.

@@ -276,6 +276,23 @@ TEST(HoldTerm, StaysOpenUntilTheNextClaimOrTheEndOfTheClient) {
   loopback.control.AwaitEnded({1, 2});
 }
 
+// A server would count a caller that it grants a claim, and that was killed, as at work.
+TEST(HoldTerm, OpensBeforeTheClaimAndEndsIfItIsRefused) {
+  Loopback loopback;
+  v1::ClaimEpochRequest claim;
+  claim.mutable_identity()->set_epoch(1);
+  v1::PassReply reply;
+  ASSERT_EQ(loopback.server->ClaimEpoch(claim, &reply), absl::OkStatus());
+  loopback.control.refuses_claims = true;
+  claim.mutable_identity()->set_epoch(2);
+  EXPECT_FALSE(loopback.server->ClaimEpoch(claim, &reply).ok());
+  {
+    absl::MutexLock lock(&loopback.control.mutex);
+    EXPECT_THAT(loopback.control.held_at_claim, testing::ElementsAre(1, 2));
+  }
+  loopback.control.AwaitEnded({2});  // and not that of the claim before
+}
+
 TEST(HoldTerm, EndsOnceWithTheServer) {
   Loopback loopback;
   v1::ClaimEpochRequest claim;

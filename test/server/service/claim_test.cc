@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
 
 #include "test/support/temp_folder.h"
 #include "test/worker/client/embedded_fleet.h"
@@ -15,6 +16,20 @@ using testing::HasSubstr;
 using Code = absl::StatusCode;
 
 constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+
+// The connection of a writer to a server in this process.
+class Connection {
+ public:
+  Connection(ServerNode& node, const v1::Identity& writer) : control_(node.control()) {
+    *request_.mutable_identity() = writer;
+    EXPECT_EQ(control_.BeginHold(request_), absl::OkStatus());
+  }
+  ~Connection() { control_.EndHold(request_); }
+
+ private:
+  ControlPlane& control_;
+  v1::HoldTermRequest request_;
+};
 
 absl::Status Claim(ControlPlane& server, uint64_t epoch, uint64_t secret = 0,
                    bool take_over = false) {
@@ -61,7 +76,6 @@ class DurableClaim : public testing::Test {
     ServerOptions options;
     options.data_dir = folder_.path();
     options.shard_num = 4;
-    options.writer_silence = absl::Minutes(1);
     return options;
   }
   TempFolder folder_;
@@ -110,6 +124,8 @@ TEST_F(DurableClaim, SurvivesARestartOfAServerBetweenPasses) {
 
 TEST_F(DurableClaim, WaitsForAWriterAtWorkUnlessItTakesOver) {
   auto first = Writer(fleet_.Links());
+  std::optional<Connection> connection;
+  connection.emplace(fleet_.node(0), first->identity());
   ASSERT_EQ(CommitKeys(*first, TestKeys(20)), absl::OkStatus());
   auto second = Connected(fleet_.Links());
   const absl::Status refused = second->ClaimTerm();
@@ -118,6 +134,7 @@ TEST_F(DurableClaim, WaitsForAWriterAtWorkUnlessItTakesOver) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("process"));
   EXPECT_EQ(CommitKeys(*first, TestKeys(30)), absl::OkStatus());  // it was not fenced
   EXPECT_EQ(first->ClaimTerm(), absl::OkStatus());                // it is the writer already
+  connection.emplace(fleet_.node(0), first->identity());
 
   ClientOptions options;
   options.take_over = true;
@@ -130,10 +147,12 @@ TEST_F(DurableClaim, WaitsForAWriterAtWorkUnlessItTakesOver) {
 // Two programs look at the fleet, and then both claim its next term.
 TEST_F(DurableClaim, ThatLosesARaceNamesTheWriterThatWonIt) {
   auto first = Connected(fleet_.Links()), second = Connected(fleet_.Links());
+  std::optional<Connection> connection;
   int claims = 0;
   fleet_.address(0).before = [&](const char* method) {
     if (std::string(method) == "ClaimEpoch" && ++claims == 1) {  // that of `second`
       EXPECT_EQ(first->ClaimTerm(), absl::OkStatus());
+      connection.emplace(fleet_.node(0), first->identity());
     }
     return absl::OkStatus();
   };
@@ -143,14 +162,13 @@ TEST_F(DurableClaim, ThatLosesARaceNamesTheWriterThatWonIt) {
               testing::StartsWith("another writer is at work on this fleet: "));
 }
 
-// On servers that do not watch their writer, the later claim wins, as if it had come a moment
+// Of writers that keep no connection, the later claim wins, as if it had come a moment
 // later.
 TEST(Claim, ThatLosesARaceTakesTheNextTerm) {
   TempFolder folder;
   ServerOptions options;
   options.data_dir = folder.path();
   options.shard_num = 4;
-  options.writer_silence = absl::ZeroDuration();
   RestartableFleet fleet(2, options);
   auto first = Connected(fleet.Links()), second = Connected(fleet.Links());
   int claims = 0;

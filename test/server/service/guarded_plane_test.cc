@@ -26,7 +26,7 @@ class ThrowingPlane : public ControlPlane {
 
 class GuardedPlaneTest : public testing::Test {
  protected:
-  NodeState state_{ShardMap::Create(4, 1).value(), 0, "ads", 1, 1 << 20, absl::ZeroDuration()};
+  NodeState state_{ShardMap::Create(4, 1).value(), 0, "ads", 1, 1 << 20};
   ThrowingPlane thrower_;
   GuardedPlane plane_{&state_, &thrower_};
 };

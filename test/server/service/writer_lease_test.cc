@@ -16,14 +16,14 @@ absl::Status FreeFor(const WriterLease& lease, uint64_t secret) {
 }
 
 TEST(WriterLease, ANewFleetHasNoWriterAndRequiresNoSecret) {
-  const WriterLease lease(absl::Minutes(1));
+  const WriterLease lease;
   EXPECT_EQ(FreeFor(lease, 0), absl::OkStatus());
   EXPECT_EQ(lease.Check(0), absl::OkStatus());
   EXPECT_EQ(lease.WriterAtWork({}), "");
 }
 
 TEST(WriterLease, OnlyTheSecretOfTheClaimMayWrite) {
-  WriterLease lease(absl::Minutes(1));
+  WriterLease lease;
   lease.Take(kMine, "cistern train");
   EXPECT_EQ(lease.Check(kMine), absl::OkStatus());
   for (const uint64_t stranger : {uint64_t{0}, kOther, ~uint64_t{0}}) {
@@ -31,9 +31,10 @@ TEST(WriterLease, OnlyTheSecretOfTheClaimMayWrite) {
   }
 }
 
-TEST(WriterLease, AWriterWithARecentCallKeepsOthersOut) {
-  WriterLease lease(absl::Minutes(1));
+TEST(WriterLease, AConnectedWriterKeepsOthersOut) {
+  WriterLease lease;
   lease.Take(kMine, "cistern train, process 7 on host-3");
+  ASSERT_EQ(lease.BeginHold(kMine, false), absl::OkStatus());
   const absl::Status refused = FreeFor(lease, kOther);
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("process 7 on host-3"));
@@ -43,17 +44,45 @@ TEST(WriterLease, AWriterWithARecentCallKeepsOthersOut) {
   EXPECT_EQ(lease.WriterAtWork({kMine}), "");
 }
 
-TEST(WriterLease, WithoutSilenceTheNewestClaimWins) {
-  WriterLease lease(absl::ZeroDuration());
+TEST(WriterLease, AWriterWithoutAConnectionGivesWay) {
+  WriterLease lease;
   lease.Take(kMine, "first");
+  EXPECT_EQ(lease.Check(kMine), absl::OkStatus());
   EXPECT_EQ(FreeFor(lease, kOther), absl::OkStatus());
 }
 
-TEST(WriterLease, AWriterIsGoneWhenItsLastConnectionEnds) {
-  WriterLease lease(absl::Minutes(1));
+// The server grants a claim whose caller was killed while it waited for the answer.
+TEST(WriterLease, AConnectionThatOpensBeforeTheClaimCountsFromThere) {
+  WriterLease lease;
+  ASSERT_EQ(lease.BeginHold(kMine, true), absl::OkStatus());
+  EXPECT_EQ(FreeFor(lease, kOther), absl::OkStatus());  // it has not claimed yet
   lease.Take(kMine, "first");
-  ASSERT_EQ(lease.BeginHold(kMine), absl::OkStatus());
-  ASSERT_EQ(lease.BeginHold(kMine), absl::OkStatus());
+  EXPECT_FALSE(FreeFor(lease, kOther).ok());
+  lease.EndHold(kMine);
+  EXPECT_EQ(FreeFor(lease, kOther), absl::OkStatus());
+
+  ASSERT_EQ(lease.BeginHold(kOther, true), absl::OkStatus());
+  lease.EndHold(kOther);
+  lease.Take(kOther, "second");  // too late: its caller is gone
+  EXPECT_EQ(lease.WriterAtWork({}), "");
+}
+
+TEST(WriterLease, CallersThatAreAboutToClaimCannotKeepTheWriterOut) {
+  WriterLease lease;
+  lease.Take(kMine, "first");
+  for (int i = 0; i < WriterLease::kMaxClaimants; ++i) {
+    ASSERT_EQ(lease.BeginHold(kOther + i, true), absl::OkStatus());
+  }
+  EXPECT_EQ(lease.BeginHold(kOther, true).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(lease.BeginHold(kMine, false), absl::OkStatus());
+  EXPECT_EQ(lease.WriterAtWork({}), "first");
+}
+
+TEST(WriterLease, AWriterIsGoneWhenItsLastConnectionEnds) {
+  WriterLease lease;
+  lease.Take(kMine, "first");
+  ASSERT_EQ(lease.BeginHold(kMine, false), absl::OkStatus());
+  ASSERT_EQ(lease.BeginHold(kMine, false), absl::OkStatus());
   lease.EndHold(kMine);
   EXPECT_FALSE(FreeFor(lease, kOther).ok());
   lease.EndHold(kMine);
@@ -61,36 +90,37 @@ TEST(WriterLease, AWriterIsGoneWhenItsLastConnectionEnds) {
 }
 
 TEST(WriterLease, StrangersCannotHoldOrEndAHold) {
-  WriterLease lease(absl::Minutes(1));
-  EXPECT_FALSE(lease.BeginHold(0).ok());
+  WriterLease lease;
+  EXPECT_FALSE(lease.BeginHold(0, true).ok());
   lease.Take(kMine, "first");
-  EXPECT_FALSE(lease.BeginHold(kOther).ok());
-  ASSERT_EQ(lease.BeginHold(kMine), absl::OkStatus());
+  EXPECT_FALSE(lease.BeginHold(kOther, false).ok());
+  ASSERT_EQ(lease.BeginHold(kMine, false), absl::OkStatus());
   lease.EndHold(kOther);
   EXPECT_FALSE(FreeFor(lease, kOther).ok());
 }
 
 TEST(WriterLease, AnOlderWritersConnectionDoesNotEndTheNewersHold) {
-  WriterLease lease(absl::Minutes(1));
+  WriterLease lease;
   lease.Take(kMine, "first");
-  ASSERT_EQ(lease.BeginHold(kMine), absl::OkStatus());
+  ASSERT_EQ(lease.BeginHold(kMine, false), absl::OkStatus());
   lease.Take(kOther, "second");
-  ASSERT_EQ(lease.BeginHold(kOther), absl::OkStatus());
+  ASSERT_EQ(lease.BeginHold(kOther, false), absl::OkStatus());
   lease.EndHold(kMine);
   EXPECT_EQ(lease.WriterAtWork({}), "second");
 }
 
 TEST(WriterLease, AfterARestartTheWriterOnDiskContinuesButNoClaimWaitsForIt) {
-  WriterLease lease(absl::Minutes(1));
+  WriterLease lease;
   lease.Restore(kMine, "first");
   EXPECT_EQ(FreeFor(lease, kOther), absl::OkStatus());
   EXPECT_EQ(lease.Check(kOther).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(lease.Check(kMine), absl::OkStatus());
-  EXPECT_FALSE(FreeFor(lease, kOther).ok());  // its call counts
+  ASSERT_EQ(lease.BeginHold(kMine, false), absl::OkStatus());
+  EXPECT_FALSE(FreeFor(lease, kOther).ok());  // its connection counts
 }
 
 TEST(WriterLease, AnUnreadableWriterMustClaimAgain) {
-  WriterLease lease(absl::Minutes(1));
+  WriterLease lease;
   lease.Restore(std::nullopt, "");
   EXPECT_EQ(lease.Check(0).code(), absl::StatusCode::kAborted);
   EXPECT_EQ(lease.secret().status().code(), absl::StatusCode::kAborted);
