@@ -185,7 +185,9 @@ void AddColumnFlags(Command& command, ConvertFlags* flags) {
                   "data; auto: log1p for criteo.",
                   "--dense-transform log1p"});
   command.List("--log1p", &options.log1p, true,
-               {"COLUMN,...", "Dense columns with the transform log1p, whatever the others have.",
+               {"COLUMN,...",
+                "Dense columns whose logarithms, ln(1 + x), take the place of the numbers, "
+                "whatever the others have; standardize applies to them.",
                 "--log1p price"});
   command.Flag("--dense-missing", &options.dense_missing,
                {"NUMBER", "Value of an empty dense field.", "--dense-missing -1"});

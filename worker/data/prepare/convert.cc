@@ -289,7 +289,7 @@ absl::Status Conversion::CountInput() {
     CISTERN_RETURN_IF_ERROR(
         ForEachRow("counting values", limit, [this](const TextRow& row) { return FitRow(row); }));
     for (size_t i = 0; i < moments_.size(); ++i) {
-      if (recipe_->dense[i].transform != DenseTransform::kStandardize) continue;
+      if (recipe_->dense[i].transform == DenseTransform::kNone) continue;
       recipe_->dense[i].mean = moments_[i].mean;
       recipe_->dense[i].deviation = moments_[i].deviation();
     }

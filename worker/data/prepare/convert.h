@@ -79,13 +79,12 @@ struct ConvertOptions {
   // of either list (Recipe::Label).
   std::vector<std::string> negative;
   std::vector<std::string> dense;
-  // kStandardize: mean and deviation of each column are those of the rows that are counted
-  // (fit_rows), so the input is read twice.
+  // kStandardize: mean and deviation of each column, or of its logarithms, are those of the rows
+  // that are counted (fit_rows), so the input is read twice.
   DenseTransform dense_transform = DenseTransform::kAuto;
-  // Columns among the dense ones whose transform is log1p, whatever dense_transform is.
+  // Columns among the dense ones that become logarithms, which kStandardize then standardizes.
   std::vector<std::string> log1p;
   double dense_missing = 0;  // value of an empty dense field; not transformed
-  std::map<std::string, double> dense_missing_of = {};  // of these columns, in its place
   // Bounds of dense columns, by name: numbers beyond them count as the bounds.
   std::map<std::string, std::pair<double, double>> bounds;
   // Dense columns that also become a dense feature for each piece between two neighbours of these

@@ -33,7 +33,9 @@ double WidthOf(const Recipe::Dense& dense) {
 
 bool HasMoved(const Recipe::Dense& dense, const Spread& before, const Spread& fresh) {
   const double moved = std::abs(fresh.mean - before.mean);
-  if (dense.transform == DenseTransform::kLog1p) return moved > std::log(kTimesMoved);
+  if (dense.transform == DenseTransform::kLog1p) {
+    return moved * dense.deviation > std::log(kTimesMoved);
+  }
   if (before.deviation == 0) return false;
   if (moved > kDeviationsMoved * before.deviation) return true;
   // One number in all rows may be that of the day.
@@ -42,9 +44,8 @@ bool HasMoved(const Recipe::Dense& dense, const Spread& before, const Spread& fr
 }
 
 double Decoded(const Recipe::Dense& dense, double value) {
-  if (dense.transform == DenseTransform::kLog1p) return std::expm1(value);
-  if (dense.transform == DenseTransform::kStandardize) return value * dense.deviation + dense.mean;
-  return value;
+  const double unscaled = value * dense.deviation + dense.mean;
+  return dense.transform == DenseTransform::kLog1p ? std::expm1(unscaled) : unscaled;
 }
 
 std::string Shown(double number) {

@@ -48,9 +48,7 @@ Recipe RecipeOf(const ConvertOptions& options, const ColumnPlan& plan,
     dense.column = columns[column];
     dense.transform =
         is_named(options.log1p, column) ? DenseTransform::kLog1p : options.dense_transform;
-    const auto missing = options.dense_missing_of.find(dense.column);
-    dense.missing =
-        missing == options.dense_missing_of.end() ? options.dense_missing : missing->second;
+    dense.missing = options.dense_missing;
     const auto bounds = options.bounds.find(dense.column);
     if (bounds == options.bounds.end()) continue;
     dense.low = bounds->second.first;

@@ -119,7 +119,6 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
       options.forms[name] = *choice.list;
     }
     if (choice.bounds) options.bounds[name] = *choice.bounds;
-    if (choice.missing != 0) options.dense_missing_of[name] = choice.missing;
     if (profile.columns[i].number_form) options.numbers[name] = *profile.columns[i].number_form;
     if (!choice.none.empty()) {
       std::vector<std::string>& none = options.numbers[name].none;
@@ -132,9 +131,7 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
     if (choice.role == ColumnRole::kDense) options.dense.push_back(name);
     if (choice.role == ColumnRole::kDense && choice.log1p) options.log1p.push_back(name);
     if (!choice.pieces.empty()) options.pieces[name] = choice.pieces;
-    if (choice.role == ColumnRole::kDense && (!choice.log1p || !choice.pieces.empty())) {
-      options.dense_transform = DenseTransform::kStandardize;
-    }
+    if (choice.role == ColumnRole::kDense) options.dense_transform = DenseTransform::kStandardize;
     if (choice.role == ColumnRole::kIgnored || choice.role == ColumnRole::kTime) {
       options.ignore.push_back(name);
     }

@@ -42,7 +42,6 @@ constexpr double kNewValueShare = 0.9;      // of rows: an id
 constexpr uint64_t kRowsPerVersion = 10;    // of a number such as 4.12
 constexpr uint64_t kRowsForIds = 50;        // in fewer rows everything is new
 constexpr double kMinSkew = 2;
-constexpr double kMaxLogMean = 6;  // deviations
 constexpr double kMinLogDeviation = 0.5;
 constexpr double kMinBuckets = 3;      // from one bound to the other
 constexpr uint64_t kMinMissing = 20;   // rows, to learn from a missing number
@@ -291,12 +290,9 @@ ColumnChoice TablePlanner::DenseChoice(size_t place) const {
       spread.min < 0 && spread.min > kCodesBelow && column.type == ColumnType::kInteger;
   choice.log1p = skewed && (spread.min >= 0 || codes);
   if (choice.log1p) {
-    // Logarithms are not standardized: those of 10^9 and more, and of rates such as 0.0015, would
-    // hardly differ to a model.
+    // ln(1 + x) of rates such as 0.0015 is as skewed as they are.
     const NumberSpread logs = SpreadOf(profile_, place, true);
-    const bool differ =
-        logs.log_deviation >= kMinLogDeviation && logs.log_mean <= kMaxLogMean * logs.log_deviation;
-    choice.log1p = differ || logs.log_mean == 0;
+    choice.log1p = logs.log_deviation >= kMinLogDeviation || logs.log_mean == 0;
     if (choice.log1p) spread = logs;
   }
   // Numbers that are mostly below 1 would share two or three buckets.
@@ -325,9 +321,6 @@ ColumnChoice TablePlanner::DenseChoice(size_t place) const {
   }
   const bool is_missed = column.missing >= kMinMissing || !choice.none.empty();
   choice.tells_missing = is_missed && !choice.bucket && !choice.values;
-  if (column.missing == 0 || choice.tells_missing || !choice.none.empty()) {
-    choice.missing = spread.log_mean;  // standardized: 0 is the mean
-  }
   // Buckets bend the effect of a number already.
   if (!choice.bucket && !choice.values)
     choice.pieces = PiecesOf(profile_, place, PiecesFor(profile_, rarer_));

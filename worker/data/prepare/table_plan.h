@@ -20,11 +20,7 @@ const char* Word(ColumnRole role);
 
 struct ColumnChoice {
   ColumnRole role = ColumnRole::kIgnored;
-  bool log1p = false;  // kDense: log1p; else standardized
-  // kDense: of a field without a value, if no row of the table lacks one, or a feature of its own
-  // tells that it is missing: the mean of the others, because a model that never saw 0 there would
-  // take it for an extreme. Else 0.
-  double missing = 0;
+  bool log1p = false;   // kDense: the logarithms are standardized, not the numbers
   bool bucket = false;  // kDense: also a slot, cut into logarithmic buckets
   bool values = false;  // kDense: also a slot of its values
   std::optional<ConvertOptions::ListForm> list = {};     // kSlot: of a column with several values

@@ -48,7 +48,8 @@ uint64_t FormatOf(const Recipe& recipe) {
   }
   for (const Recipe::Label& label : recipe.labels) later = later || !label.negative.empty();
   for (const Recipe::Dense& dense : recipe.dense) later = later || dense.low || dense.high;
-  if (HasKeyWeights(recipe)) return kRecipeFormat;
+  if (std::any_of(recipe.dense.begin(), recipe.dense.end(), HasLogMean)) return kRecipeFormat;
+  if (HasKeyWeights(recipe)) return kRecipeFormatWithoutLogMeans;
   if (!recipe.weight.empty()) return kRecipeFormatWithoutKeyWeights;
   return later     ? kRecipeFormatWithoutWeights
          : crosses ? kRecipeFormatOfCrosses
@@ -129,6 +130,10 @@ bool Extends(const Recipe& recipe, const Recipe& other) {
 bool ReadSameRows(const Recipe& a, const Recipe& b) {
   return HashOf(a) == HashOf(b) && a.layout.format == b.layout.format &&
          a.layout.delimiter == b.layout.delimiter && FeatureColumns(a) == FeatureColumns(b);
+}
+
+bool HasLogMean(const Recipe::Dense& dense) {
+  return dense.transform == DenseTransform::kLog1p && (dense.mean != 0 || dense.deviation != 1);
 }
 
 bool HasKeyWeights(const Recipe& recipe) {

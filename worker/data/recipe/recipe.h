@@ -42,7 +42,7 @@ enum class StandIn {
 enum class DenseTransform {
   kAuto,  // in flags only: log1p for Criteo, none for the others
   kNone,
-  kLog1p,        // ln(1 + x); below 0: 0
+  kLog1p,        // ln(1 + x), or ln(1) if x < 0; then as kStandardize, if Dense has constants
   kStandardize,  // (x - mean) / deviation, both of the training data
 };
 
@@ -67,7 +67,7 @@ struct Recipe {
   struct Dense {
     std::string column;
     DenseTransform transform = DenseTransform::kNone;
-    double mean = 0, deviation = 1;  // kStandardize
+    double mean = 0, deviation = 1;  // kStandardize, kLog1p: of the logarithms
     double missing = 0;              // of an empty field; not transformed
     // Numbers beyond these bounds count as the bounds.
     std::optional<double> low = {}, high = {};
@@ -168,6 +168,9 @@ bool Extends(const Recipe& recipe, const Recipe& other);
 // Whether a row of text without labels and weight is the same sample by both: their meaning, the
 // order of the columns that are read, and the delimiter are equal.
 bool ReadSameRows(const Recipe& a, const Recipe& b);
+
+// Whether a logarithm is shifted and scaled.
+bool HasLogMean(const Recipe::Dense& dense);
 
 // Whether the keys of some slot have weights.
 bool HasKeyWeights(const Recipe& recipe);

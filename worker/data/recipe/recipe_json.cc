@@ -51,7 +51,7 @@ Json LabelJson(const Recipe::Label& label) {
 Json DenseJson(const Recipe::Dense& dense) {
   Json json = {{"column", TextJson(dense.column)},
                {"transform", WordOf(kTransformWords, dense.transform)}};
-  if (dense.transform == DenseTransform::kStandardize) {
+  if (dense.transform == DenseTransform::kStandardize || HasLogMean(dense)) {
     json["mean"] = dense.mean;
     json["deviation"] = dense.deviation;
   }

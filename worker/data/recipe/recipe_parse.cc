@@ -165,7 +165,8 @@ void ReadLabel(ObjectReader& reader, Recipe::Label* label) {
 void ReadDense(ObjectReader& reader, Recipe::Dense* dense) {
   dense->column = reader.Text("column");
   dense->transform = reader.Word("transform", kTransformWords);
-  if (dense->transform == DenseTransform::kStandardize) {
+  if (dense->transform == DenseTransform::kStandardize ||
+      (dense->transform == DenseTransform::kLog1p && reader.Has("mean"))) {
     dense->mean = reader.Number("mean");
     dense->deviation = reader.Number("deviation");
     if (!(dense->deviation > 0)) reader.Fail("deviation", "a number above 0");

@@ -28,6 +28,12 @@ double Within(const Recipe::Dense& dense, double value) {
   return value;
 }
 
+// What is standardized: a number within its bounds, or its logarithm.
+double Unscaled(const Recipe::Dense& dense, double number) {
+  const double value = Within(dense, number);
+  return dense.transform == DenseTransform::kLog1p ? std::log1p(std::max(0.0, value)) : value;
+}
+
 bool FitsFloat(double value) {
   return std::abs(value) <= std::numeric_limits<float>::max();
 }
@@ -271,7 +277,7 @@ absl::StatusOr<std::optional<double>> RowEncoder::DenseNumber(absl::string_view 
   const Recipe::Dense& dense = recipe_.dense[feature];
   absl::StatusOr<std::optional<double>> number = NumberOf(field, feature);
   if (!number.ok()) return InColumn(number.status(), dense.column);
-  if (number->has_value()) number = Within(dense, **number);
+  if (number->has_value()) number = Unscaled(dense, **number);
   return number;
 }
 
@@ -279,15 +285,12 @@ absl::StatusOr<float> RowEncoder::DenseOf(absl::string_view field, size_t featur
                                           EncoderWork* work) const {
   const Recipe::Dense& dense = recipe_.dense[feature];
   CISTERN_ASSIGN_OR_RETURN(const std::optional<double> number, NumberOf(field, feature));
-  double value = number ? Within(dense, *number) : dense.missing;
-  if (!number) ++work->dense_missing[feature];
-  if (number && value != *number) ++work->dense_beyond[feature];
-  if (!number) {
-    // Not transformed.
-  } else if (dense.transform == DenseTransform::kLog1p) {
-    value = std::log1p(std::max(0.0, value));
-  } else if (dense.transform == DenseTransform::kStandardize) {
-    value = (value - dense.mean) / dense.deviation;
+  double value = dense.missing;  // not transformed
+  if (number) {
+    if (Within(dense, *number) != *number) ++work->dense_beyond[feature];
+    value = (Unscaled(dense, *number) - dense.mean) / dense.deviation;
+  } else {
+    ++work->dense_missing[feature];
   }
   if (!FitsFloat(value)) return BeyondFloat(field);
   return static_cast<float>(value);

@@ -84,7 +84,8 @@ class RowEncoder {
   bool Knows(absl::string_view value, size_t slot, EncoderWork* work) const;
   // Whether the first label of a row is 0.5 or less; false if it cannot be read.
   bool IsNegative(absl::Span<const absl::string_view> fields, const RowPlaces& places) const;
-  // The number in the field of a dense feature, not transformed; nullopt for an empty field.
+  // The number in the field of a dense feature, or its logarithm, which standardizing then shifts
+  // and scales; nullopt for an empty field.
   absl::StatusOr<std::optional<double>> DenseNumber(absl::string_view field, size_t feature) const;
 
  private:

@@ -62,6 +62,25 @@ TEST(ShiftedColumns, NameNumbersInAnotherUnit) {
   EXPECT_THAT(Moved(1, 0.01), ElementsAre(HasSubstr("'age': its numbers are about 0.4,")));
 }
 
+TEST(ShiftedColumns, ShowLogarithmsThatWereStandardizedAsNumbers) {
+  Recipe recipe = PriceAndAge();
+  recipe.dense.resize(1);
+  recipe.dense[0].mean = 3;
+  recipe.dense[0].deviation = 0.5;
+  const auto sums = [](double price) {
+    SampleBlock block;
+    block.size = 200;
+    block.dense.assign(200, static_cast<float>((std::log1p(price) - 3) / 0.5));
+    DenseSums all;
+    all.Add(block);
+    return all;
+  };
+  const auto moved = ShiftedColumns(recipe, sums(40), sums(4000));
+  ASSERT_EQ(moved.size(), 1u);
+  EXPECT_THAT(moved[0].sentence, HasSubstr("its numbers are about 4000, and were about 40 in"));
+  EXPECT_THAT(ShiftedColumns(recipe, sums(40), sums(300)), IsEmpty());
+}
+
 TEST(ShiftedColumns, AreSilentAboutADayThatIsALittleUnlikeTheOneBefore) {
   EXPECT_THAT(Moved(1, 1), IsEmpty());
   EXPECT_THAT(Moved(5, 1.5), IsEmpty());

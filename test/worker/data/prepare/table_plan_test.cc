@@ -223,26 +223,6 @@ TEST_F(TablePlanTest, SkewedCountsAreDenseInLogarithmsAndBuckets) {
   EXPECT_EQ(plan_.slots, 2u);
 }
 
-// ln(1 + x) of the lognormal numbers below has mean 5.
-TEST_F(TablePlanTest, ANumberThatIsFirstMissingTomorrowIsTheMean) {
-  const auto make = [&](size_t missing_every) {
-    return Make(Rows("click,city,money", 8000, [&](size_t i, int y, std::mt19937& draw) {
-      std::lognormal_distribution<double> skewed(5, 2);
-      const bool missing = missing_every > 0 && i % missing_every == 0;
-      const double money = skewed(draw);
-      return absl::StrCat(y, ",c", draw() % 9, ",", missing ? "" : absl::StrCat(money));
-    }));
-  };
-  ASSERT_TRUE(make(0).ok());
-  ASSERT_TRUE(Choice("money").log1p);
-  EXPECT_NEAR(Choice("money").missing, 5, 0.15);
-  EXPECT_EQ(plan_.options.dense_missing_of.at("money"), Choice("money").missing);
-  // A model that was trained with rows without a number has learned what 0 means.
-  ASSERT_TRUE(make(10).ok());
-  EXPECT_EQ(Choice("money").missing, 0);
-  EXPECT_TRUE(plan_.options.dense_missing_of.empty());
-}
-
 // Of x, numbers from 0 to 1 alike often, the ends are near i / 8.
 TEST_F(TablePlanTest, NumbersAreCutIntoPiecesThatHoldAsManyRowsEach) {
   ASSERT_TRUE(Make(Rows("click,city,x", 4000, [](size_t, int y, std::mt19937& draw) {

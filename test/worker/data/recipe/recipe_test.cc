@@ -183,7 +183,7 @@ TEST(Recipe, RefusesWhatIsNoRecipe) {
   };
   EXPECT_THAT(error("\"log1p\"", "\"none\""), HasSubstr("changed after it was written"));
   EXPECT_THAT(error("\"log1p\"", "\"log2\""), HasSubstr("meaning.dense[0].transform"));
-  EXPECT_THAT(error("\"format\": 1", "\"format\": 6"), HasSubstr("newer than this program"));
+  EXPECT_THAT(error("\"format\": 1", "\"format\": 7"), HasSubstr("newer than this program"));
   EXPECT_THAT(error("\"trim\"", "\"trimm\""), HasSubstr("\"meaning.trim\" is missing"));
   EXPECT_THAT(error("\"key_bits\": 64", "\"key_bits\": 63"), HasSubstr("32 or 64"));
   EXPECT_THAT(error("\"deviation\": 2.5", "\"deviation\": 0.0"), HasSubstr("above 0"));
@@ -225,6 +225,23 @@ TEST(Recipe, AWeightIsOfTheFourthFormat) {
   EXPECT_EQ(RecipeDifference(recipe, Example()), "weight is pay, not set");
   EXPECT_EQ(FeatureColumns(recipe), FeatureColumns(Example()));
   EXPECT_EQ(ReadColumns(recipe).back(), "pay");
+}
+
+TEST(Recipe, LogarithmsWithAMeanAreOfTheSixthFormat) {
+  Recipe recipe = Example();
+  recipe.dense[0].mean = 3.5;
+  recipe.dense[0].deviation = 1.25;
+  const std::string text = FormatRecipe(recipe);
+  EXPECT_THAT(text, HasSubstr("\"format\": 6"));
+  const absl::StatusOr<Recipe> read = ParseRecipe(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->dense[0].mean, 3.5);
+  EXPECT_EQ(read->dense[0].deviation, 1.25);
+  EXPECT_EQ(FormatRecipe(*read), text);
+  EXPECT_THAT(RecipeDifference(recipe, Example()), HasSubstr("dense[0] (age).mean is 3.5"));
+  recipe.dense[0].deviation = 0;
+  EXPECT_THAT(std::string(ParseRecipe(FormatRecipe(recipe)).status().message()),
+              HasSubstr("deviation"));
 }
 
 TEST(Recipe, WeightsOfKeysAreOfTheFifthFormat) {
