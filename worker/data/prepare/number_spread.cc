@@ -151,6 +151,10 @@ NumberSpread SpreadOf(const TableProfile& profile, size_t column, bool logarithm
   const double bound = kBoundDeviations * middle.deviation();
   spread.low = back(std::max(middle.median - bound, forward(all.min)));
   spread.high = back(std::min(middle.median + bound, forward(all.max)));
+  const auto beyond = std::count_if(usual.begin(), usual.end(), [&](double x) {
+    return x < forward(*spread.low) || x > forward(*spread.high);
+  });
+  spread.outliers = static_cast<double>(beyond) / static_cast<double>(usual.size());
   spread.farthest = low || (!high && all.min < spread.min) ? all.min : all.max;
   return spread;
 }

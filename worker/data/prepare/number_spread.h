@@ -20,6 +20,7 @@ struct NumberSpread {
   // there are none. In the logarithms of the numbers for a column that is cut in logarithms.
   std::optional<double> low, high;
   double farthest = 0;  // of the outliers
+  double outliers = 0;  // the share of rows beyond the bounds, without those of sentinels
 };
 
 // Statistics of the sampled rows; without sentinels, those of all rows. logarithms: bounds of

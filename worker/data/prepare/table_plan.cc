@@ -43,6 +43,7 @@ constexpr uint64_t kRowsPerVersion = 10;    // of a number such as 4.12
 constexpr uint64_t kRowsForIds = 50;        // in fewer rows everything is new
 constexpr double kMinSkew = 2;
 constexpr double kMinLogDeviation = 0.5;
+constexpr double kMinOutliers = 0.01;
 constexpr double kMinBuckets = 3;      // from one bound to the other
 constexpr uint64_t kMinMissing = 20;   // rows, to learn from a missing number
 constexpr double kCodesBelow = -10;    // negative numbers above it are codes, such as -1
@@ -301,8 +302,11 @@ ColumnChoice TablePlanner::DenseChoice(size_t place) const {
   choice.note = choice.log1p ? "log1p" : "standardized";
   const double range = column.max - column.min;
   if (spread.low) {
-    // Outliers differ from the numbers at the bounds in their bucket, but rates have hardly any.
-    choice.bucket = choice.bucket || *spread.high - *spread.low >= kMinBuckets;
+    // Outliers differ from the numbers at the bounds in their bucket, but rates have hardly any. A
+    // handful of outliers tells less than the other buckets cost where rows are few.
+    const bool are_learned = rarer_ >= kRarerForBuckets || spread.outliers >= kMinOutliers ||
+                             column.distinct <= kFewValues;
+    choice.bucket = choice.bucket || (are_learned && *spread.high - *spread.low >= kMinBuckets);
     choice.bounds = {*spread.low, *spread.high};
     absl::StrAppendFormat(&choice.note, " within %.4g and %.4g (%s such as %g)", *spread.low,
                           *spread.high, spread.has_sentinel() ? "codes" : "outliers",

@@ -158,7 +158,8 @@ TEST_F(TableMeaning, SentinelsDoNotSpreadAColumn) {
     ASSERT_TRUE(Choice("x").bounds.has_value()) << sentinel;
     EXPECT_GT(Choice("x").bounds->first, 3 - 8.0);
     EXPECT_LT(Choice("x").bounds->second, 3 + 8.0);
-    EXPECT_TRUE(Choice("x").bucket);
+    EXPECT_FALSE(Choice("x").pieces.empty());
+    EXPECT_TRUE(Choice("x").tells_missing);
     EXPECT_THAT(Choice("x").note, HasSubstr("codes such as"));
   }
   // A skewed price with a code for none is still cut in logarithms.
@@ -201,7 +202,7 @@ TEST_F(TableMeaning, SentinelsStandForNoNumber) {
               })).ok());
   EXPECT_THAT(Choice("price").none, ElementsAre("99999", "99999.0", "99999.00"));
   EXPECT_EQ(plan_.options.numbers.at("price").none, Choice("price").none);
-  EXPECT_TRUE(Choice("price").bucket);
+  EXPECT_TRUE(Choice("price").tells_missing);
 }
 
 // ln(1 + x) of a rate is the rate.

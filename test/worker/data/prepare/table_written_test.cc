@@ -62,7 +62,7 @@ TEST_F(TableWritten, ASentinelCanBeInMostRows) {
               })).ok());
   ASSERT_TRUE(Choice("pdays").bounds.has_value());
   EXPECT_LT(Choice("pdays").bounds->second, 200);
-  EXPECT_TRUE(Choice("pdays").bucket);
+  EXPECT_TRUE(Choice("pdays").tells_missing);
 }
 
 TEST_F(TableWritten, MeasuresOfThingsAreNoIds) {
