@@ -32,6 +32,8 @@ BANNED = [
      "only main and the out-of-memory handler end a program"),
     (re.compile(r"(StrContains|StartsWith|EndsWith)\([^;]*message\(\)|message\(\)\.(find|rfind)"), r"^test/",
      "no code reads meaning out of a message: branch on the code or the kind (KindOf)"),
+    (re.compile(r"([!=]=|\bcase) (\w+::)*TextFormat::k"), r"^test/",
+     "ask the format's entry (EntryOf, text_format.h), so that a new format is one entry and one reader"),
 ]
 # A flag of the command line in a text of a library.
 FLAG = re.compile(r'"([^"]*[^-\w"])?--[a-z]')

@@ -18,13 +18,8 @@ struct ConvertDataOptions : data::ConvertOptions {
   DataPart part = DataPart::kAll;
 };
 
-// The words of options that are one of several, as people type them.
-inline constexpr std::pair<const char*, data::TextFormat> kTextFormats[] = {
-    {"csv", data::TextFormat::kCsv},
-    {"tsv", data::TextFormat::kTsv},
-    {"libsvm", data::TextFormat::kLibsvm},
-    {"libffm", data::TextFormat::kLibffm},
-    {"criteo", data::TextFormat::kCriteo}};
+// The words of options that are one of several, as people type them; those of the format are
+// data::TextFormatWords().
 inline constexpr std::pair<const char*, DataPart> kDataParts[] = {
     {"all", DataPart::kAll}, {"train", DataPart::kTrain}, {"test", DataPart::kTest}};
 inline constexpr std::pair<const char*, data::DenseTransform> kDenseTransforms[] = {

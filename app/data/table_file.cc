@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "app/run/run_folder.h"
 #include "worker/data/prepare/table_layout.h"
 #include "worker/data/recipe/json_table.h"
@@ -41,10 +42,13 @@ bool IsTable(const std::string& path) {
     return files.ok() && IsTable(files->front());
   }
   if (absl::EndsWithIgnoreCase(path, ".parquet")) return true;
+  std::string endings = ".jsonl .ndjson";
+  for (const data::TextFormatEntry& format : data::TextFormats()) {
+    absl::StrAppend(&endings, " ", format.extensions);
+  }
   // Of those that are not unpacked, the reader's error says so.
   for (const char* compression : {"", ".gz", ".zst", ".xz", ".bz2", ".zip"}) {
-    for (const char* ending : {".csv", ".tsv", ".jsonl", ".ndjson", ".svm", ".libsvm", ".svmlight",
-                               ".libfm", ".libffm", ".ffm"}) {
+    for (const absl::string_view ending : absl::StrSplit(endings, ' ', absl::SkipEmpty())) {
       if (absl::EndsWithIgnoreCase(path, absl::StrCat(ending, compression))) return true;
     }
   }

@@ -24,7 +24,7 @@ struct ConvertFlags {
 
 absl::StatusOr<app::ConvertDataOptions> ConvertOptionsOf(const ConvertFlags& flags) {
   app::ConvertDataOptions options = flags.options;
-  options.format = ValueOf(flags.format, app::kTextFormats);
+  options.format = ValueOf(flags.format, data::TextFormatWords());
   options.dense_transform = ValueOf(flags.dense_transform, app::kDenseTransforms);
   options.missing = ValueOf(flags.missing, app::kStandIns);
   options.rare = ValueOf(flags.rare, app::kStandIns);
@@ -127,7 +127,7 @@ void AddInputFlags(Command& command, ConvertFlags* flags) {
                   "own, for a run that continues with it (train --more).",
                   "--recipe runs/a --extend"});
   command.Choice("--format", &flags->format,
-                 {"csv|tsv|libsvm|libffm|criteo", "Format of the text.", "--format criteo"});
+                 {ChoiceOf(data::TextFormatWords()), "Format of the text.", "--format criteo"});
   command.Flag("--delimiter", &flags->delimiter,
                {"CHAR", "Field separator; by default ',' for csv, tab for tsv and criteo.",
                 "--delimiter ';'"});

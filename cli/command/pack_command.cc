@@ -19,7 +19,7 @@ struct PackFlags {
 
 absl::StatusOr<app::PackDataOptions> PackOptionsOf(const PackFlags& flags) {
   app::PackDataOptions options = flags.options;
-  options.format = ValueOf(flags.format, app::kTextFormats);
+  options.format = ValueOf(flags.format, data::TextFormatWords(/*packed=*/true));
   if (!flags.delimiter.empty()) {
     CISTERN_ASSIGN_OR_RETURN(options.delimiter, CharacterOf("--delimiter", flags.delimiter));
   }
@@ -59,8 +59,9 @@ void AddInputFlags(Command& command, PackFlags* flags) {
       {"FILE,...",
        "Text or Parquet files, or folders of them, read in this order; - is standard input.",
        "--input train.csv"});
-  command.Choice("--format", &flags->format,
-                 {"csv|tsv|libsvm|criteo", "Format of the text.", "--format criteo"});
+  command.Choice(
+      "--format", &flags->format,
+      {ChoiceOf(data::TextFormatWords(/*packed=*/true)), "Format of the text.", "--format criteo"});
   command.Flag("--delimiter", &flags->delimiter,
                {"CHAR", "Field separator; by default ',' for csv, tab for tsv and criteo.",
                 "--delimiter ';'"});

@@ -38,18 +38,15 @@ class Keywords {
   template <class T>
   void ReadWord(const char* name, std::initializer_list<std::pair<const char*, T>> words,
                 T* value) {
-    std::vector<std::string> known;
-    for (const auto& [word, meaning] : words) known.emplace_back(word);
-    const size_t at = IndexOfWord(name, known);
-    if (at < known.size()) *value = (words.begin() + at)->second;
+    ReadWord<T, decltype(words)>(name, words, value);
   }
 
-  template <class T, size_t n>
-  void ReadWord(const char* name, const std::pair<const char*, T> (&words)[n], T* value) {
+  template <class T, class Words>
+  void ReadWord(const char* name, const Words& words, T* value) {
     std::vector<std::string> known;
     for (const auto& [word, meaning] : words) known.emplace_back(word);
     const size_t at = IndexOfWord(name, known);
-    if (at < known.size()) *value = words[at].second;
+    if (at < known.size()) *value = (std::begin(words) + at)->second;
   }
 
   // kInvalidArgument: a keyword that nobody has read, with the nearest known one. what: what has

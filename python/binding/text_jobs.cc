@@ -47,7 +47,7 @@ app::ConvertDataOptions ReadConvertOptions(Keywords* keywords) {
   app::ConvertDataOptions options;
   keywords->ReadPath("recipe", &options.recipe);
   keywords->Read("extend", &options.extend);
-  keywords->ReadWord("format", app::kTextFormats, &options.format);
+  keywords->ReadWord("format", data::TextFormatWords(), &options.format);
   keywords->ReadCharacter("delimiter", &options.delimiter);
   keywords->ReadNames("columns", &options.columns);
   keywords->ReadNames("add_column", &options.add_columns);
@@ -144,12 +144,7 @@ std::string PackRun(const std::vector<Path>& input, const Path& out, nb::dict gi
   app::PackDataOptions options;
   options.input = TextsOf(input);
   options.out = out.string();
-  keywords.ReadWord("format",
-                    {{"csv", data::TextFormat::kCsv},
-                     {"tsv", data::TextFormat::kTsv},
-                     {"libsvm", data::TextFormat::kLibsvm},
-                     {"criteo", data::TextFormat::kCriteo}},
-                    &options.format);
+  keywords.ReadWord("format", data::TextFormatWords(/*packed=*/true), &options.format);
   keywords.ReadCharacter("delimiter", &options.delimiter);
   keywords.ReadNames("columns", &options.columns);
   keywords.ReadNames("multi", &options.multi);

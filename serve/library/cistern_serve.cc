@@ -258,9 +258,8 @@ size_t cistern_describe(cistern_model* model, char* json, size_t size) {
       const cistern::data::Recipe& recipe = encoder->recipe();
       all["text"] = {{"columns", cistern::data::FeatureColumns(recipe)},
                      {"delimiter", std::string(1, cistern::data::DelimiterOf(recipe.layout))}};
-      for (const auto& [format, word] : cistern::data::kFeatureLineWords) {
-        if (recipe.layout.format == format) all["text"]["format"] = word;
-      }
+      const cistern::data::TextFormatEntry& format = cistern::data::EntryOf(recipe.layout.format);
+      if (format.has_features()) all["text"]["format"] = format.word;
     }
     length = cistern::serve::CopyJson(all, json, size);
     return absl::OkStatus();

@@ -29,8 +29,7 @@ class TextPayload : public PayloadReader {
         json_parts_(WholesOf(json_columns_, recipe_.layout.columns), json_columns_,
                     recipe_.layout.columns),
         separators_(SeparatorsOf(recipe_)),
-        splitter_(recipe_.layout.delimiter, recipe_.layout.format == TextFormat::kCsv,
-                  recipe_.trim),
+        splitter_(recipe_.layout.delimiter, EntryOf(recipe_.layout.format).quotes, recipe_.trim),
         work_(owned_->encoder().NewWork()) {
     for (size_t i = 0; i < json_columns_.size(); ++i) json_places_[json_columns_[i]] = i;
     for (size_t i = 0; i < json_parts_.own().size(); ++i) whole_places_[json_parts_.own()[i]] = i;
@@ -334,8 +333,7 @@ class NormPayload : public PayloadReader {
 
 absl::StatusOr<std::unique_ptr<PayloadReader>> ReadRecipePayload(
     std::shared_ptr<const OwnedEncoder> encoder, const std::vector<uint32_t>& slot_nums) {
-  const TextFormat format = encoder->recipe().layout.format;
-  if (format == TextFormat::kLibsvm || format == TextFormat::kLibffm) {
+  if (EntryOf(encoder->recipe().layout.format).has_features()) {
     return absl::InvalidArgumentError(
         "messages cannot be lines of libsvm or libffm, which name no columns; train the first "
         "model "

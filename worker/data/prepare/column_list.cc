@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 
 namespace cistern::data {
@@ -57,6 +58,11 @@ absl::StatusOr<std::vector<std::string>> ExpandColumns(const std::vector<std::st
     for (uint64_t i = first; i <= last; ++i) names.push_back(absl::StrCat(first_stem, i));
   }
   return names;
+}
+
+absl::StatusOr<std::vector<std::string>> ColumnsOf(const TextFormatEntry& format,
+                                                   const std::vector<std::string>& given) {
+  return ExpandColumns(*format.columns == '\0' ? given : absl::StrSplit(format.columns, ','));
 }
 
 }  // namespace cistern::data

@@ -160,9 +160,9 @@ absl::Status Planner::WeighFeatures() {
 }
 
 absl::Status Planner::FindKeyWeights() {
-  const bool features =
-      options_.format == TextFormat::kLibsvm || options_.format == TextFormat::kLibffm;
-  if (features && !options_.key_weights.empty()) return WeighFeatures();
+  if (EntryOf(options_.format).has_features() && !options_.key_weights.empty()) {
+    return WeighFeatures();
+  }
   for (const std::string& given : options_.key_weights) {
     const auto refuse = [&](const std::string& why) {
       return WithOptions(
@@ -190,10 +190,10 @@ absl::Status Planner::FindKeyWeights() {
   return absl::OkStatus();
 }
 
-// Criteo's numeric columns are dense unless the options give them another role.
+// The format's numeric columns are dense unless the options give them another role.
 void Planner::DefaultDense() {
-  if (options_.format != TextFormat::kCriteo || !options_.dense.empty()) return;
-  for (size_t i = 1; i <= 13; ++i) {
+  if (!options_.dense.empty()) return;
+  for (size_t i = 1; i <= EntryOf(options_.format).log1p; ++i) {
     const bool elsewhere = bucket_.count(i) > 0 || ignore_.count(i) > 0 ||
                            std::count(sparse_.begin(), sparse_.end(), i) > 0;
     if (!elsewhere) dense_.push_back(i);
@@ -376,10 +376,6 @@ absl::StatusOr<ColumnPlan> Planner::Plan() {
 std::pair<std::string, std::string> KeyWeightColumns(const std::string& given) {
   const size_t equals = std::min(given.find('='), given.size());
   return {given.substr(0, equals), given.substr(std::min(equals + 1, given.size()))};
-}
-
-std::vector<std::string> CriteoColumns() {
-  return *ExpandColumns({"label", "I1..I13", "C1..C26"});
 }
 
 absl::StatusOr<ColumnPlan> PlanColumns(const ConvertOptions& options,

@@ -27,9 +27,6 @@ struct ColumnPlan {
   std::vector<std::vector<Slot>> crosses;
 };
 
-// The columns of Criteo's TSV: label, I1..I13, C1..C26.
-std::vector<std::string> CriteoColumns();
-
 // The two columns of one of ConvertOptions::key_weights; the second is empty if there is none.
 std::pair<std::string, std::string> KeyWeightColumns(const std::string& given);
 

@@ -103,7 +103,7 @@ class Conversion {
 
 absl::StatusOr<std::unique_ptr<TextTable>> Conversion::OpenTable(const std::string& path) {
   if (!members_) {
-    const bool may_be_json = given_ != nullptr || options_.format == TextFormat::kCsv;
+    const bool may_be_json = given_ != nullptr || EntryOf(options_.format).is_default;
     CISTERN_ASSIGN_OR_RETURN(
         members_,
         FindJsonColumns(may_be_json ? options_.input : std::vector<std::string>(),
@@ -168,7 +168,8 @@ absl::Status Conversion::Plan(const TextTable& table, const std::string& path) {
   if (!recipe_) {
     ConvertOptions options = options_;
     CISTERN_RETURN_IF_ERROR(AddContext(TakeLists(table, &options), path));
-    if (options.format == TextFormat::kLibffm) {  // a field can hold several features
+    const TextFormatEntry& format = EntryOf(options.format);
+    if (format.has_features() && !format.by_position) {  // a field can hold several features
       options.separator = ' ';
       options.multi.assign(columns.begin() + 1, columns.end());
     }

@@ -14,29 +14,25 @@ namespace {
 
 KeyMode KeysOf(const ConvertOptions& options) {
   if (options.keys != KeyMode::kAuto) return options.keys;
-  const bool numbers =
-      options.format == TextFormat::kLibsvm || options.format == TextFormat::kLibffm;
-  return numbers ? KeyMode::kRaw : KeyMode::kHash;
+  return EntryOf(options.format).has_features() ? KeyMode::kRaw : KeyMode::kHash;
 }
 
 // Refuses flags that a format with fixed columns would silently ignore.
 absl::Status CheckFormat(const ConvertOptions& options) {
-  const bool libffm = options.format == TextFormat::kLibffm;
-  const bool libsvm = options.format == TextFormat::kLibsvm || libffm;
-  if (!libsvm && options.format != TextFormat::kCriteo) return absl::OkStatus();
-  if (libsvm && options.any_value && !options.key_weights.empty()) {
+  const TextFormatEntry& format = EntryOf(options.format);
+  if (!format.has_own_columns()) return absl::OkStatus();
+  if (format.has_features() && options.any_value && !options.key_weights.empty()) {
     return WithOptions(
         absl::InvalidArgumentError("values are either the weights of keys or dropped, not both"),
         {"key_weights", "any_value"});
   }
   const char* const option = !options.columns.empty()                             ? "columns"
                              : options.label != std::vector<std::string>{"label"} ? "label"
-                             : libsvm && options.delimiter != 0                   ? "delimiter"
+                             : format.has_features() && options.delimiter != 0    ? "delimiter"
                                                                                   : "";
   if (*option == '\0') return absl::OkStatus();
-  const char* const format = libffm ? "libffm" : libsvm ? "libsvm" : "criteo";
   return WithOptions(
-      absl::InvalidArgumentError(absl::StrCat(option, " does not apply to the format ", format,
+      absl::InvalidArgumentError(absl::StrCat(option, " does not apply to the format ", format.word,
                                               ", which has its own: omit it, or use csv or tsv")),
       {option, "format"});
 }
@@ -116,25 +112,25 @@ bool WantsVocabulary(const ConvertOptions& options) {
 
 // Fills in the values that depend on the format.
 absl::StatusOr<ConvertOptions> ResolveConversion(ConvertOptions options) {
-  const bool libsvm = options.format == TextFormat::kLibsvm;
-  const bool criteo = options.format == TextFormat::kCriteo;
-  if (options.delimiter == 0) options.delimiter = options.format == TextFormat::kCsv ? ',' : '\t';
+  const TextFormatEntry& format = EntryOf(options.format);
+  if (options.delimiter == 0) options.delimiter = format.delimiter;
   options.keys = KeysOf(options);
   while (options.out.size() > 1 && options.out.back() == '/') options.out.pop_back();
   if (options.dense_transform == DenseTransform::kAuto) {
-    options.dense_transform = criteo ? DenseTransform::kLog1p : DenseTransform::kNone;
+    options.dense_transform = format.log1p > 0 ? DenseTransform::kLog1p : DenseTransform::kNone;
   }
-  absl::StatusOr<std::vector<std::string>> columns = ExpandColumns(options.columns);
+  absl::StatusOr<std::vector<std::string>> columns = ColumnsOf(format, options.columns);
   if (!columns.ok()) return WithOptions(columns.status(), {"columns"});
   absl::StatusOr<std::vector<std::string>> log1p = ExpandColumns(options.log1p);
   if (!log1p.ok()) return WithOptions(log1p.status(), {"log1p"});
   options.log1p = *std::move(log1p);
-  options.columns = criteo ? CriteoColumns() : *std::move(columns);
-  if (criteo || libsvm || options.format == TextFormat::kLibffm) options.label = {"label"};
-  if (libsvm && options.libsvm_slots == LibsvmSlots::kSingle) {
+  options.columns = *std::move(columns);
+  if (format.has_own_columns()) options.label = {"label"};
+  if (format.by_position && options.libsvm_slots == LibsvmSlots::kSingle) {
     options.multi = {"features"};
   }
-  if (libsvm && (!options.multi.empty() || !options.key_weights.empty())) options.separator = ' ';
+  if (format.by_position && (!options.multi.empty() || !options.key_weights.empty()))
+    options.separator = ' ';
   return options;
 }
 

@@ -68,6 +68,12 @@ absl::Status Check(const PackOptions& options) {
     return WithOptions(invalid("name either text files, or a data set by its model"),
                        {"input", "model"});
   }
+  const TextFormatEntry& format = EntryOf(options.format);
+  if (!options.data && !format.packs) {
+    return WithOptions(invalid(absl::StrCat("cannot pack text of the format ", format.word,
+                                            ": convert it to a data set, and pack that")),
+                       {"format"});
+  }
   if (options.out.empty()) return WithOptions(invalid("no output folder was named"), {"out"});
   if (options.samples_per_shard == 0)
     return WithOptions(invalid("the samples per shard must be at least 1"), {"samples_per_shard"});
@@ -181,14 +187,11 @@ absl::Status Packing::PackDataSet() {
 
 absl::StatusOr<std::unique_ptr<TextTable>> Packing::OpenTable(const std::string& path) const {
   if (IsParquetFile(path)) return OpenParquetTable(path);
-  if (options_.format == TextFormat::kLibsvm) return OpenLibsvm(path, {});
-  const bool csv = options_.format == TextFormat::kCsv;
-  const char delimiter = options_.delimiter != 0 ? options_.delimiter : csv ? ',' : '\t';
-  if (options_.format == TextFormat::kCriteo) {
-    return OpenDelimited(path, {delimiter, false, CriteoColumns(), false, nullptr});
-  }
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> columns, ExpandColumns(options_.columns));
-  return OpenDelimited(path, {delimiter, csv, columns, false, nullptr});
+  const TextFormatEntry& format = EntryOf(options_.format);
+  const char delimiter = options_.delimiter != 0 ? options_.delimiter : format.delimiter;
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> columns,
+                           ColumnsOf(format, options_.columns));
+  return format.open(path, {delimiter, format.quotes, columns});
 }
 
 absl::Status Packing::TakeColumns(const TextTable& table, const std::string& path) {
@@ -201,7 +204,7 @@ absl::Status Packing::TakeColumns(const TextTable& table, const std::string& pat
   row_json_.columns = table.columns();
   row_json_.multi.resize(table.columns().size());
   row_json_.separator = options_.separator;
-  row_json_.numbers = options_.numbers || options_.format == TextFormat::kLibsvm;
+  row_json_.numbers = options_.numbers || EntryOf(options_.format).has_features();
   const auto find = [&](const std::string& name, const char* option) -> absl::StatusOr<size_t> {
     const auto it = std::find(table.columns().begin(), table.columns().end(), name);
     if (it != table.columns().end()) return static_cast<size_t>(it - table.columns().begin());

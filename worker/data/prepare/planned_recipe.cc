@@ -178,18 +178,14 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenInput(const ConvertOptions& optio
                                                      const JsonColumns& members,
                                                      const std::string& path) {
   if (IsParquetFile(path)) return OpenParquetTable(path);
-  if (options.format == TextFormat::kCsv && IsJsonLines(path)) {
-    return OpenJsonLines(path, {}, &members);
-  }
-  if (options.format == TextFormat::kLibsvm) {
-    return OpenLibsvm(path,
-                      {options.libsvm_slots == LibsvmSlots::kSingle, FeatureValuesOf(options)});
-  }
-  if (options.format == TextFormat::kLibffm) {
-    return OpenLibffm(path, FeatureValuesOf(options), columns);
-  }
-  return OpenDelimited(path, {options.delimiter, options.format == TextFormat::kCsv,
-                              options.columns, options.trim, nullptr});
+  const TextFormatEntry& format = EntryOf(options.format);
+  if (format.is_default && IsJsonLines(path)) return OpenJsonLines(path, {}, &members);
+  return format.open(path, {.delimiter = options.delimiter,
+                            .quotes = format.quotes,
+                            .columns = format.has_features() ? columns : options.columns,
+                            .trim = options.trim,
+                            .single_slot = options.libsvm_slots == LibsvmSlots::kSingle,
+                            .values = FeatureValuesOf(options)});
 }
 
 absl::Status WriteRare(FileSystem& files, const std::string& path, Vocabulary* rare) {

@@ -117,7 +117,7 @@ bool IsHeader(const std::vector<std::string>& fields,
   return !has_number && !IsRow(fields, rows);
 }
 
-// Finds out whether all lines are libsvm or libffm.
+// Finds out whether all lines hold features.
 bool FindFeatureLines(const std::vector<std::string>& lines, TableLayout* layout) {
   std::set<size_t> counts;  // of features
   std::ptrdiff_t colons = 0;
@@ -132,18 +132,19 @@ bool FindFeatureLines(const std::vector<std::string>& lines, TableLayout* layout
     for (const absl::string_view token : tokens) {
       const std::ptrdiff_t here = std::count(token.begin(), token.end(), ':');
       if (colons == 0) colons = here;
-      if (here == 0 || here != colons || here > 2) return false;
+      if (here == 0 || here != colons) return false;
       double value = 0;
       ReadNumber(token.substr(token.rfind(':') + 1), &value);
       ones = ones && value == 1;
       if (!absl::ascii_isdigit(static_cast<unsigned char>(token.front()))) return false;
     }
   }
-  if (colons == 0) return false;
-  layout->format = colons == 1 ? TextFormat::kLibsvm : TextFormat::kLibffm;
+  const TextFormatEntry* const format = FindFeatureFormat(colons);
+  if (format == nullptr) return false;
+  layout->format = format->format;
   layout->delimiter = 0;
   layout->values = ones ? FeatureValues::kOnes : FeatureValues::kWeights;
-  layout->single_slot = colons == 1 && (!ones || counts.size() > 1);
+  layout->single_slot = format->by_position && (!ones || counts.size() > 1);
   return true;
 }
 
@@ -390,7 +391,7 @@ absl::StatusOr<TableLayout> FindLayout(const std::string& table, const LayoutWis
 }
 
 bool UseSingleSlot(TableLayout* layout) {
-  if (layout->format != TextFormat::kLibsvm || layout->single_slot) return false;
+  if (!EntryOf(layout->format).by_position || layout->single_slot) return false;
   layout->single_slot = true;
   layout->columns = {"label", "features"};
   return true;
@@ -403,17 +404,17 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenLaidOut(const std::string& path,
     CISTERN_ASSIGN_OR_RETURN(table, OpenParquetTable(path));
   } else if (IsJsonLines(path)) {
     CISTERN_ASSIGN_OR_RETURN(table, OpenJsonLines(path, {}, &layout.members));
-  } else if (layout.format == TextFormat::kLibsvm) {
-    CISTERN_ASSIGN_OR_RETURN(table, OpenLibsvm(path, {layout.single_slot, layout.values}));
-  } else if (layout.format == TextFormat::kLibffm) {
-    CISTERN_ASSIGN_OR_RETURN(table, OpenLibffm(path, layout.values, layout.columns));
   } else {
-    DelimitedOptions options;
+    const TextFormatEntry& format = EntryOf(layout.format);
+    TextOptions options;
     options.delimiter = layout.delimiter;
-    options.quotes = layout.format == TextFormat::kCsv;
+    options.quotes = format.quotes;
     options.trim = layout.trim;
+    options.single_slot = layout.single_slot;
+    options.values = layout.values;
+    if (format.has_features()) options.columns = layout.columns;
     if (!layout.header) options.columns = OwnColumns(layout);
-    CISTERN_ASSIGN_OR_RETURN(table, OpenDelimited(path, options));
+    CISTERN_ASSIGN_OR_RETURN(table, format.open(path, options));
   }
   table = WithPartitions(std::move(table), path, layout.partitions);
   return WithParts(WithEmptyColumns(std::move(table), layout.added), path, layout.parts);

@@ -28,9 +28,7 @@ struct TableLayout {
   bool single_slot = false;        // kLibsvm: its lines differ in their features
   FeatureValues values = FeatureValues::kOnes;  // kLibsvm, kLibffm
 
-  bool has_feature_lines() const {
-    return format == TextFormat::kLibsvm || format == TextFormat::kLibffm;
-  }
+  bool has_feature_lines() const { return EntryOf(format).has_features(); }
 };
 
 // What people decided already.

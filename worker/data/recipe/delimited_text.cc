@@ -15,7 +15,7 @@ namespace {
 
 class DelimitedText : public TextTable {
  public:
-  DelimitedText(std::unique_ptr<LineReader> lines, const DelimitedOptions& options)
+  DelimitedText(std::unique_ptr<LineReader> lines, const TextOptions& options)
       : lines_(std::move(lines)),
         options_(options),
         columns_(options.columns),
@@ -35,7 +35,7 @@ class DelimitedText : public TextTable {
   absl::StatusOr<bool> RepeatsHeader(const std::vector<absl::string_view>& fields) const;
 
   std::unique_ptr<LineReader> lines_;
-  const DelimitedOptions options_;
+  const TextOptions options_;
   std::vector<std::string> columns_;
   absl::flat_hash_set<std::string> names_;  // columns_
   bool bad_row_ = false;                    // the last row has a wrong number of fields
@@ -172,7 +172,7 @@ absl::Status CheckReadable(const TextTable& table, const std::vector<std::string
 }
 
 absl::StatusOr<std::unique_ptr<TextTable>> OpenDelimited(const std::string& path,
-                                                         const DelimitedOptions& options) {
+                                                         const TextOptions& options) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<LineReader> lines, LineReader::Open(path));
   auto text = std::make_unique<DelimitedText>(std::move(lines), options);
   CISTERN_RETURN_IF_ERROR(text->ReadHeader());

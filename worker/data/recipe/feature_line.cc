@@ -169,7 +169,7 @@ FeatureValues FeatureValuesOf(const Recipe& recipe) {
 }
 
 std::vector<absl::string_view> LineTokens(absl::string_view line, TextFormat format) {
-  if (format == TextFormat::kLibsvm) line = line.substr(0, line.find('#'));
+  if (const char comment = EntryOf(format).comment) line = line.substr(0, line.find(comment));
   return absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
 }
 

@@ -26,8 +26,7 @@ FeatureValues FeatureValuesOf(bool weights, bool any_value);
 // The use of values by a recipe, whose slots have weights or none (TextTable).
 FeatureValues FeatureValuesOf(const Recipe& recipe);
 
-// Splits a line at spaces and tabs. format: kLibsvm, whose comment ("# ...") is left out, or
-// kLibffm.
+// Splits a line at spaces and tabs. Comments of the format are left out.
 std::vector<absl::string_view> LineTokens(absl::string_view line, TextFormat format);
 
 // Turns the features of a line into fields.

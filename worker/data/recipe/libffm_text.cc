@@ -74,9 +74,9 @@ absl::StatusOr<std::vector<std::string>> ColumnsOf(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TextTable>> OpenLibffm(const std::string& path, FeatureValues values,
-                                                      const std::vector<std::string>& columns) {
-  std::vector<std::string> names = columns;
+absl::StatusOr<std::unique_ptr<TextTable>> OpenLibffm(const std::string& path,
+                                                      const TextOptions& options) {
+  std::vector<std::string> names = options.columns;
   if (names.empty()) {
     if (path == "-") {
       return absl::InvalidArgumentError(
@@ -85,7 +85,7 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenLibffm(const std::string& path, F
     CISTERN_ASSIGN_OR_RETURN(names, ColumnsOf(path));
   }
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<LineReader> lines, LineReader::Open(path));
-  return std::make_unique<LibffmText>(std::move(lines), values, std::move(names));
+  return std::make_unique<LibffmText>(std::move(lines), options.values, std::move(names));
 }
 
 }  // namespace cistern::data

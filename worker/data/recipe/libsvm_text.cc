@@ -8,7 +8,7 @@ namespace {
 
 class LibsvmText : public TextTable {
  public:
-  LibsvmText(std::unique_ptr<LineReader> lines, const LibsvmOptions& options)
+  LibsvmText(std::unique_ptr<LineReader> lines, const TextOptions& options)
       : lines_(std::move(lines)), options_(options) {}
 
   // Reads the first line, which determines the number of slots.
@@ -22,7 +22,7 @@ class LibsvmText : public TextTable {
   absl::StatusOr<bool> NextTokens();
 
   std::unique_ptr<LineReader> lines_;
-  const LibsvmOptions options_;
+  const TextOptions options_;
   std::vector<std::string> columns_;
   std::unique_ptr<FeatureLine> features_;
   bool first_pending_ = false;
@@ -75,7 +75,7 @@ absl::StatusOr<bool> LibsvmText::NextTokens() {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TextTable>> OpenLibsvm(const std::string& path,
-                                                      const LibsvmOptions& options) {
+                                                      const TextOptions& options) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<LineReader> lines, LineReader::Open(path));
   auto text = std::make_unique<LibsvmText>(std::move(lines), options);
   CISTERN_RETURN_IF_ERROR(text->ReadFirst());

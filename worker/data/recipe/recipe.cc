@@ -39,8 +39,7 @@ uint64_t FormatOf(const Recipe& recipe) {
     return source.integer || source.list || source.weights;
   };
   bool crosses = false;
-  bool later =
-      HasHistory(recipe) || !recipe.numbers.empty() || recipe.layout.format == TextFormat::kLibffm;
+  bool later = HasHistory(recipe) || !recipe.numbers.empty();
   for (const Recipe::Slot& slot : recipe.slots) {
     crosses = crosses || !slot.cross.empty();
     later = later || typed(slot) || !slot.shares.empty() ||
@@ -51,9 +50,9 @@ uint64_t FormatOf(const Recipe& recipe) {
   if (std::any_of(recipe.dense.begin(), recipe.dense.end(), HasLogMean)) return kRecipeFormat;
   if (HasKeyWeights(recipe)) return kRecipeFormatWithoutLogMeans;
   if (!recipe.weight.empty()) return kRecipeFormatWithoutKeyWeights;
-  return later     ? kRecipeFormatWithoutWeights
-         : crosses ? kRecipeFormatOfCrosses
-                   : kRecipeFormatWithoutCrosses;
+  if (later) return kRecipeFormatWithoutWeights;
+  return std::max(EntryOf(recipe.layout.format).recipe_format,
+                  crosses ? kRecipeFormatOfCrosses : kRecipeFormatWithoutCrosses);
 }
 
 std::string Difference(const std::string& path, const Json& mine, const Json& other);
@@ -170,10 +169,8 @@ std::vector<std::string> FeatureColumns(const Recipe& recipe) {
 }
 
 char DelimiterOf(const Recipe::Layout& layout) {
-  for (const auto& [format, word] : kFeatureLineWords) {
-    if (layout.format == format) return ' ';
-  }
-  return layout.delimiter;
+  const TextFormatEntry& format = EntryOf(layout.format);
+  return format.has_features() ? format.delimiter : layout.delimiter;
 }
 
 std::vector<std::string> ReadColumns(const Recipe& recipe) {

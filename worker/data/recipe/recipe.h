@@ -20,10 +20,9 @@
 #include "common/base/status.h"
 #include "common/base/types.h"
 #include "worker/data/recipe/number_form.h"
+#include "worker/data/recipe/text_format.h"
 
 namespace cistern::data {
-
-enum class TextFormat { kCsv, kTsv, kLibsvm, kCriteo, kLibffm };
 
 // How a sparse field's text becomes a key.
 enum class KeyMode {
@@ -193,8 +192,5 @@ std::vector<std::string> FeatureColumns(const Recipe& recipe);
 
 // What separates the fields of a line: layout.delimiter, but a space in lines of features.
 char DelimiterOf(const Recipe::Layout& layout);
-// The formats whose lines hold features, "index:value" or "field:index:value", not columns.
-inline constexpr std::pair<TextFormat, const char*> kFeatureLineWords[] = {
-    {TextFormat::kLibsvm, "libsvm"}, {TextFormat::kLibffm, "libffm"}};
 
 }  // namespace cistern::data

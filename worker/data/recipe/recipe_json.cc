@@ -130,8 +130,9 @@ nlohmann::ordered_json HistoryJson(const Recipe::History& history) {
 }
 
 nlohmann::ordered_json LayoutJson(const Recipe::Layout& layout) {
-  Json json = {{"format", WordOf(kTextFormatWords, layout.format)}};
-  if (layout.format == TextFormat::kLibsvm || layout.format == TextFormat::kLibffm) {
+  const TextFormatEntry& format = EntryOf(layout.format);
+  Json json = {{"format", format.word}};
+  if (format.has_features()) {
     json["single_slot"] = layout.single_slot;
     json["any_value"] = layout.any_value;
   } else {

@@ -17,12 +17,6 @@ inline constexpr uint64_t kRecipeFormat = 6, kRecipeFormatWithoutLogMeans = 5,
                           kRecipeFormatOfCrosses = 2, kRecipeFormatWithoutCrosses = 1;
 
 // Words of the file, by value.
-inline constexpr std::pair<TextFormat, const char*> kTextFormatWords[] = {
-    {TextFormat::kCsv, "csv"},
-    {TextFormat::kTsv, "tsv"},
-    {TextFormat::kLibsvm, "libsvm"},
-    {TextFormat::kLibffm, "libffm"},
-    {TextFormat::kCriteo, "criteo"}};
 inline constexpr std::pair<KeyMode, const char*> kKeyModeWords[] = {
     {KeyMode::kRaw, "raw"}, {KeyMode::kHash, "hash"}, {KeyMode::kSigned, "signed"}};
 inline constexpr std::pair<StandIn, const char*> kStandInWords[] = {{StandIn::kNone, "none"},

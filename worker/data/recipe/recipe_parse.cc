@@ -140,8 +140,10 @@ class ObjectReader {
 };
 
 void ReadLayout(ObjectReader& reader, Recipe::Layout* layout) {
-  layout->format = reader.Word("format", kTextFormatWords);
-  if (layout->format == TextFormat::kLibsvm || layout->format == TextFormat::kLibffm) {
+  std::vector<std::pair<TextFormat, const char*>> words;
+  for (const TextFormatEntry& entry : TextFormats()) words.emplace_back(entry.format, entry.word);
+  layout->format = reader.Word("format", words);
+  if (EntryOf(layout->format).has_features()) {
     layout->single_slot = reader.Flag("single_slot");
     layout->any_value = reader.Flag("any_value");
   } else {

@@ -68,15 +68,12 @@ class BlockEncoder {
   RowPlaces places_;
 };
 
-// Lines of libsvm or libffm, with a label or without.
+// Lines of features, with a label or without.
 absl::Status AddFeatureLines(const Recipe& recipe, absl::Span<const absl::string_view> lines,
                              BlockEncoder* rows) {
   const Recipe::Layout& layout = recipe.layout;
-  const FeatureValues values = FeatureValuesOf(recipe);
   const std::unique_ptr<FeatureLine> features =
-      layout.format == TextFormat::kLibffm
-          ? NewLibffmLine(values, layout.columns)
-          : NewLibsvmLine(values, layout.single_slot ? 0 : layout.columns.size() - 1);
+      EntryOf(layout.format).features(FeatureValuesOf(recipe), layout.columns, layout.single_slot);
   std::vector<absl::string_view> fields;
   for (size_t row = 0; row < lines.size(); ++row) {
     const absl::string_view line = absl::StripTrailingAsciiWhitespace(lines[row]);
@@ -117,11 +114,9 @@ absl::Status EncodeLines(const OwnedEncoder& encoder, absl::Span<const absl::str
   const Recipe::Layout& layout = encoder.recipe().layout;
   BlockEncoder rows(encoder, slot_nums, block);
   CISTERN_RETURN_IF_ERROR(rows.FindPlaces());
-  if (layout.format == TextFormat::kLibsvm || layout.format == TextFormat::kLibffm) {
-    return AddFeatureLines(encoder.recipe(), lines, &rows);
-  }
-  FieldSplitter splitter(layout.delimiter, layout.format == TextFormat::kCsv,
-                         encoder.recipe().trim);
+  const TextFormatEntry& format = EntryOf(layout.format);
+  if (format.has_features()) return AddFeatureLines(encoder.recipe(), lines, &rows);
+  FieldSplitter splitter(layout.delimiter, format.quotes, encoder.recipe().trim);
   const auto ends_here = [](absl::string_view*) -> absl::StatusOr<bool> { return false; };
   std::vector<absl::string_view> fields;
   for (size_t row = 0; row < lines.size(); ++row) {

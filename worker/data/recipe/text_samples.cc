@@ -227,7 +227,7 @@ absl::Status CheckNoJson(const std::string& path, absl::string_view line) {
 
 // Standard input is read once, so its first line decides what reads it.
 absl::StatusOr<std::unique_ptr<TextTable>> OpenStandardTable(const Recipe& recipe, char delimiter,
-                                                             DelimitedOptions options) {
+                                                             TextOptions options) {
   const std::string line = FirstLineOf("-");
   if (absl::StartsWith(line, "PAR1")) {
     return absl::InvalidArgumentError(
@@ -269,29 +269,27 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenOwnColumns(const Recipe& recipe,
   if (IsParquetFile(path)) return OpenParquetTable(path, SeparatorsOf(recipe));
   if (IsJsonLines(path)) return OpenJsonLines(path, SeparatorsOf(recipe), members);
   CISTERN_RETURN_IF_ERROR(CheckNoJsonArray(path));
-  if (layout.format == TextFormat::kLibsvm) {
-    return OpenLibsvm(path, {layout.single_slot, FeatureValuesOf(recipe)});
-  }
-  if (layout.format == TextFormat::kLibffm) {
-    return OpenLibffm(path, FeatureValuesOf(recipe), layout.columns);
-  }
-  DelimitedOptions options;
+  const TextFormatEntry& format = EntryOf(layout.format);
+  TextOptions options;
+  options.single_slot = layout.single_slot;
+  options.values = FeatureValuesOf(recipe);
+  options.columns = format.has_features() ? layout.columns : columns;
+  if (format.has_features()) return format.open(path, options);
   const bool tsv = absl::EndsWith(path, ".tsv") || absl::EndsWith(path, ".tsv.gz") ||
                    absl::EndsWith(path, ".tsv.zst");
-  options.delimiter = delimiter != 0                             ? delimiter
-                      : tsv && layout.format == TextFormat::kCsv ? '\t'
-                                                                 : layout.delimiter;
-  options.quotes = layout.format == TextFormat::kCsv;
+  options.delimiter = delimiter != 0             ? delimiter
+                      : tsv && format.is_default ? '\t'
+                                                 : layout.delimiter;
+  options.quotes = format.quotes;
   options.trim = recipe.trim;
-  options.columns = columns;
   if (columns.empty()) {
     options.choose_columns = [&recipe](const std::vector<std::string>& line) {
       return ChooseColumns(recipe, line);
     };
   }
   if (path == "-") return OpenStandardTable(recipe, delimiter, options);
-  if (!columns.empty()) return OpenDelimited(path, options);
-  absl::StatusOr<std::unique_ptr<TextTable>> table = OpenDelimited(path, options);
+  if (!columns.empty()) return format.open(path, options);
+  absl::StatusOr<std::unique_ptr<TextTable>> table = format.open(path, options);
   if (!table.ok() || !HasFeatures(recipe, **table)) {
     const std::string line = FirstLineOf(path);
     if (IsObject(line)) return OpenJsonLines(path, SeparatorsOf(recipe));  // one row
@@ -304,7 +302,7 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenOwnColumns(const Recipe& recipe,
   // Days of one table come from different programs.
   for (const char other : {',', '\t', ';', '|'}) {
     if (other == options.delimiter) continue;
-    DelimitedOptions others = options;
+    TextOptions others = options;
     others.delimiter = other;
     others.quotes = other != '\t';
     absl::StatusOr<std::unique_ptr<TextTable>> opened = OpenDelimited(path, others);

@@ -66,40 +66,39 @@ class ChangedTable : public TextTable {
 // kInvalidArgument, with the reason, if one of the columns cannot be read.
 absl::Status CheckReadable(const TextTable& table, const std::vector<std::string>& columns);
 
-struct DelimitedOptions {
+// How a text is read; each format uses those that apply to it.
+struct TextOptions {
   char delimiter = ',';
-  bool quotes = true;                // fields can be in double quotes (RFC 4180)
-  std::vector<std::string> columns;  // empty: the first line names them
-  bool trim = false;                 // spaces around a field do not count
+  bool quotes = true;  // fields can be in double quotes (RFC 4180)
+  // Empty: the first line names them, or the features of the lines do.
+  std::vector<std::string> columns = {};
+  bool trim = false;  // spaces around a field do not count
   // Decides what the first line is, instead of `columns`: returns the columns of a file without a
   // header line, or nothing if the line is the header. An error gets file and line.
   std::function<absl::StatusOr<std::vector<std::string>>(const std::vector<std::string>& line)>
-      choose_columns;
+      choose_columns = {};
+  bool single_slot = false;  // libsvm: one column "features" with values separated by spaces
+  FeatureValues values = FeatureValues::kOnes;  // libsvm, libffm
 };
+
 // Skips empty lines, and lines that repeat the header, as files have that were joined by cat.
 // kDataLoss: an empty file, a duplicate column name, or a header line with another order of columns
 // further below.
 absl::StatusOr<std::unique_ptr<TextTable>> OpenDelimited(const std::string& path,
-                                                         const DelimitedOptions& options);
+                                                         const TextOptions& options);
 
-struct LibsvmOptions {
-  bool single_slot = false;  // one column "features" with values separated by spaces
-  FeatureValues values = FeatureValues::kOnes;
-};
 // Lines "label index:value index:value ...", with an optional "# comment"; "qid:7", the query of a
 // ranking, is skipped. Columns are "label" and
 // "0", "1", ..., one per feature in the first line; a field is the text of the index, or
 // "index:value" with FeatureValues::kWeights.
 absl::StatusOr<std::unique_ptr<TextTable>> OpenLibsvm(const std::string& path,
-                                                      const LibsvmOptions& options);
+                                                      const TextOptions& options);
 
 // Lines "label field:feature:value ...". Columns are "label" and the numbers of the fields, in
 // order; a field holds its features, separated by spaces, as "feature:value" with
-// FeatureValues::kWeights.
-//
-// columns: of the table, if they are known; empty: those of all
-// lines, for which the file is read once before.
-absl::StatusOr<std::unique_ptr<TextTable>> OpenLibffm(const std::string& path, FeatureValues values,
-                                                      const std::vector<std::string>& columns);
+// FeatureValues::kWeights. Without options.columns they are those of all lines, for which the file
+// is read once before.
+absl::StatusOr<std::unique_ptr<TextTable>> OpenLibffm(const std::string& path,
+                                                      const TextOptions& options);
 
 }  // namespace cistern::data

@@ -52,6 +52,17 @@ absl::StatusOr<SampleBlock> ReadAll(const DataSetOptions& options) {
   }
 }
 
+TEST(Pack, RefusesTextWhoseFieldsHoldSeveralFeatures) {
+  const Scratch scratch;
+  PackOptions options = Options(scratch);
+  options.input = {scratch.Write("in.ffm", "1 0:3:1 0:4:1\n")};
+  options.format = TextFormat::kLibffm;
+  options.multi = {};
+  const absl::Status packed = Pack(options).status();
+  EXPECT_EQ(packed.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(packed.message()), HasSubstr("cannot pack text of the format libffm"));
+}
+
 TEST(Pack, PackedTextReadsAsConvertedText) {
   const Scratch scratch;
   const PackOptions options = Options(scratch);
