@@ -9,7 +9,7 @@
 //        8     8  cluster_id
 //       16     8  schema_hash
 //       24     8  shard_map_hash
-//       32     8  epoch
+//       32     8  term
 //       40     8  pass          push: the open pass; pull: 0, or the pass that will train the rows
 //                               of a bounded table
 //       48     8  sequence      push: 0, 1, 2 ... per worker, server and pass
@@ -79,7 +79,7 @@ struct FrameHeader {
   uint64_t cluster_id = 0;
   uint64_t schema_hash = 0;
   uint64_t shard_map_hash = 0;
-  uint64_t epoch = 0;
+  uint64_t term = 0;
   uint64_t pass = 0;
   uint64_t sequence = 0;
   uint32_t worker = 0;

@@ -17,7 +17,7 @@ constexpr size_t kTieredPieceBytes = 4 << 20;
 constexpr size_t kPageBytes = 512 << 10;  // of a scan's reply
 
 CallIdentity IdentityOf(const FrameHeader& header) {
-  return {header.cluster_id, header.schema_hash, header.shard_map_hash, header.epoch};
+  return {header.cluster_id, header.schema_hash, header.shard_map_hash, header.term};
 }
 
 // Bytes of a row on the wire: key, cells, and has_embedx.

@@ -118,7 +118,7 @@ Frame FuzzedNode::PushFrame(bool dense, uint64_t sequence) {
   header.cluster_id = own.cluster_id();
   header.schema_hash = own.schema_hash();
   header.shard_map_hash = own.shard_map_hash();
-  header.epoch = own.epoch();
+  header.term = own.epoch();
   header.pass = committed() + 1;
   header.sequence = sequence;
   std::string body;

@@ -20,7 +20,7 @@ void RunLeader(absl::string_view bytes) {
   const auto writer = ParameterClient::Writer::Unpack(std::string(bytes));
   if (!writer.ok()) return;
   const auto again = ParameterClient::Writer::Unpack(writer->Pack());
-  CISTERN_CHECK(again.ok() && again->epoch == writer->epoch && again->secret == writer->secret &&
+  CISTERN_CHECK(again.ok() && again->term == writer->term && again->secret == writer->secret &&
                 again->committed == writer->committed);
 }
 

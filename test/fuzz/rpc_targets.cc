@@ -84,7 +84,7 @@ void Right(uint8_t flags, FuzzedNode& node, std::string* bytes) {
     header.cluster_id = own.cluster_id();
     header.schema_hash = own.schema_hash();
     header.shard_map_hash = own.shard_map_hash();
-    header.epoch = own.epoch();
+    header.term = own.epoch();
   }
   if ((flags & kRightPass) != 0) header.pass = node.committed() + 1;
   if ((flags & kRightHash) != 0) header.body_hash = BodyHash(Frame(*bytes), FuzzedNode::kSecret);

@@ -21,7 +21,7 @@ struct HeaderField {
 constexpr HeaderField kFields[] = {
     CISTERN_FIELD(magic),      CISTERN_FIELD(kind),        CISTERN_FIELD(status),
     CISTERN_FIELD(cluster_id), CISTERN_FIELD(schema_hash), CISTERN_FIELD(shard_map_hash),
-    CISTERN_FIELD(epoch),      CISTERN_FIELD(pass),        CISTERN_FIELD(sequence),
+    CISTERN_FIELD(term),       CISTERN_FIELD(pass),        CISTERN_FIELD(sequence),
     CISTERN_FIELD(worker),     CISTERN_FIELD(table),       CISTERN_FIELD(count),
     CISTERN_FIELD(stride),     CISTERN_FIELD(start),       CISTERN_FIELD(flags),
     CISTERN_FIELD(shard),      CISTERN_FIELD(body_hash)};

@@ -87,7 +87,7 @@ FrameHeader Stranger::HeaderOf(FrameKind kind) const {
   header.cluster_id = hello_.identity().cluster_id();
   header.schema_hash = hello_.identity().schema_hash();
   header.shard_map_hash = hello_.identity().shard_map_hash();
-  header.epoch = hello_.identity().epoch();
+  header.term = hello_.identity().epoch();
   header.shard = hello_.rank();
   header.count = kind == FrameKind::kScan ? 0 : 1;
   if (kind == FrameKind::kPush || kind == FrameKind::kPushDense) {

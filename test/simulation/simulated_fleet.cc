@@ -33,7 +33,7 @@ Frame WithWriter(const Frame& frame, const server::TermClaim& claim) {
   FrameHeader header;
   FrameReader reader(frame);
   CISTERN_CHECK(reader.Read(&header, sizeof(header)));
-  header.epoch = claim.term;
+  header.term = claim.term;
   if (header.body_hash != 0) header.body_hash = BodyHash(frame, claim.secret.value_or(0));
   Frame changed = StartFrame(header);
   if (reader.left() > 0) {

@@ -213,7 +213,7 @@ absl::StatusOr<FleetView> ReadFleetView(const std::vector<ServerLink>& servers,
                                    hello.version(), ")"));
     }
     view.servers.push_back(answer.link);
-    view.epoch = std::max(view.epoch, hello.identity().epoch());
+    view.term = std::max(view.term, hello.identity().epoch());
     view.rows_in_files |= hello.rows_in_files();
     view.behind |= hello.newest_manifest() < answers[0].hello.newest_manifest();
     if (!hello.writer_at_work().empty()) view.writer_at_work = hello.writer_at_work();

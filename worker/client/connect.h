@@ -14,8 +14,8 @@ namespace cistern {
 struct FleetView {
   std::vector<ServerLink> servers;  // by rank
   ShardMap map;
-  v1::Schema schema;   // empty: no tables yet
-  uint64_t epoch = 0;  // the highest term that any server has seen
+  v1::Schema schema;  // empty: no tables yet
+  uint64_t term = 0;  // the highest term that any server has seen
   PassId committed = 0;
   bool durable = false;        // commits survive the servers
   bool local_state = false;    // each server keeps them in a folder of its own

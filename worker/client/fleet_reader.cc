@@ -28,7 +28,7 @@ FleetReader::FleetReader(FleetView view, const ClientOptions& options)
       local_state_(view.local_state),
       rows_in_files_(view.rows_in_files),
       clock_(std::move(view.clock)),
-      epoch_(view.epoch),
+      term_(view.term),
       pool_(servers_.size() > 1 ? std::make_unique<ThreadPool>(static_cast<int>(servers_.size()))
                                 : nullptr) {}
 
@@ -39,7 +39,7 @@ v1::Identity FleetReader::identity() const {
   identity.set_cluster_id(cluster_id_);
   identity.set_schema_hash(schema_hash_);
   identity.set_shard_map_hash(map_.hash());
-  identity.set_epoch(epoch_);
+  identity.set_epoch(term_);
   identity.set_secret(secret_);
   return identity;
 }
@@ -98,7 +98,7 @@ FrameHeader FleetReader::HeaderFor(TableId table, uint32_t stride) const {
   header.cluster_id = cluster_id_;
   header.schema_hash = schema_hash_;
   header.shard_map_hash = map_.hash();
-  header.epoch = epoch_;
+  header.term = term_;
   header.worker = options_.worker;
   header.table = table;
   header.stride = stride;

@@ -119,7 +119,7 @@ class FleetReader {
   bool durable_ = false, local_state_ = false, rows_in_files_ = false;
   v1::StepClock clock_;
 
-  std::atomic<uint64_t> epoch_{0};   // atomic: Pull* on another thread reads it
+  std::atomic<uint64_t> term_{0};    // atomic: Pull* on another thread reads it
   std::atomic<uint64_t> secret_{0};  // of the writer's claim: this client's, or worker 0's
 
  private:

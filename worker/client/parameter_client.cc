@@ -135,7 +135,7 @@ absl::Status ParameterClient::ClaimWith(uint64_t secret, uint64_t before) {
   CISTERN_ASSIGN_OR_RETURN(const FleetView view, ReadFleetView(servers_, options_, secret));
   v1::ClaimEpochRequest request;
   *request.mutable_identity() = identity();
-  request.mutable_identity()->set_epoch(view.epoch + 1);
+  request.mutable_identity()->set_epoch(view.term + 1);
   request.mutable_identity()->set_secret(secret);
   request.set_held_secret(before);
   request.set_take_over(options_.take_over);
@@ -162,7 +162,7 @@ absl::Status ParameterClient::ClaimWith(uint64_t secret, uint64_t before) {
                                                rank, " at pass ", committed[rank],
                                                ": one of them was restarted"));
   }
-  epoch_ = request.identity().epoch();
+  term_ = request.identity().epoch();
   secret_ = secret;
   boots_ = boots;
   committed_ = committed[0];
@@ -223,7 +223,7 @@ absl::Status ParameterClient::StoreManifestOn(ControlPlane& server, const v1::Ma
 // manifest.
 std::string ParameterClient::Writer::Pack() const {
   v1::CommitPassRequest state;
-  state.mutable_identity()->set_epoch(epoch);
+  state.mutable_identity()->set_epoch(term);
   state.mutable_identity()->set_secret(secret);
   state.set_pass(committed);
   *state.mutable_clock() = clock;
@@ -243,7 +243,7 @@ absl::StatusOr<ParameterClient::Writer> ParameterClient::Writer::Unpack(const st
                      state.ParseFromString(packed.substr(sizeof(bytes), bytes)) &&
                      writer.manifest.ParseFromString(packed.substr(sizeof(bytes) + bytes));
   if (!whole) return absl::InternalError("worker 0 sent a writer state that cannot be parsed");
-  writer.epoch = state.identity().epoch();
+  writer.term = state.identity().epoch();
   writer.secret = state.identity().secret();
   writer.committed = state.pass();
   writer.clock = state.clock();
@@ -251,11 +251,11 @@ absl::StatusOr<ParameterClient::Writer> ParameterClient::Writer::Unpack(const st
 }
 
 ParameterClient::Writer ParameterClient::writer() const {
-  return {epoch_, secret_, committed_, clock_, manifest_};
+  return {term_, secret_, committed_, clock_, manifest_};
 }
 
 void ParameterClient::Follow(const Writer& writer) {
-  epoch_ = writer.epoch;
+  term_ = writer.term;
   secret_ = writer.secret;
   committed_ = writer.committed;
   clock_ = writer.clock;
@@ -488,7 +488,7 @@ v1::Manifest ParameterClient::MakeManifest(
   manifest.set_commit(manifest_.commit() + 1);
   manifest.set_previous(manifest_xxh3_);
   manifest.set_pass(open_);
-  manifest.set_epoch(epoch_);
+  manifest.set_epoch(term_);
   if (!options_.run.empty()) manifest.set_run(options_.run);
   manifest.set_server_num(map_.server_num());
   manifest.set_shard_num(map_.shard_num());
@@ -578,10 +578,10 @@ absl::Status ParameterClient::ChangeInPlace(const Change& call) {
   const uint64_t commit = manifest_.commit(), previous = manifest_xxh3_;
   absl::Status changed = ChangeOnce(call);
   for (int tries = 1; durable_ && WasLost(changed) && tries < kMaxTries; ++tries) {
-    const uint64_t epoch = epoch_;
+    const uint64_t term = term_;
     CISTERN_RETURN_IF_ERROR(AddContext(ClaimTerm(), std::string(changed.message())));
     if (manifest_.commit() == commit + 1 && manifest_.previous() == previous &&
-        manifest_.epoch() == epoch) {
+        manifest_.epoch() == term) {
       return absl::OkStatus();  // the commit was decided; only the reply was lost
     }
     if (manifest_.commit() != commit) {

@@ -45,7 +45,7 @@ class ParameterClient : public FleetReader {
   // The writer state that the workers of a run share. Worker 0 claims, begins and commits; the
   // others push and pull under its term, and follow its state.
   struct Writer {
-    uint64_t epoch = 0;
+    uint64_t term = 0;
     uint64_t secret = 0;
     PassId committed = 0;
     v1::StepClock clock;

@@ -114,7 +114,7 @@ absl::Status TrainJob::Begin() {
   CISTERN_RETURN_IF_ERROR(GatherGroup());
   CISTERN_RETURN_IF_ERROR(Lead(trainers(), [this] { return Claim(); }));
   if (group_ != nullptr) CISTERN_RETURN_IF_ERROR(FollowLeader());
-  epoch_ = client_.identity().epoch();
+  term_ = client_.identity().epoch();
   if (!std::exchange(began_, true)) {
     start_ = last_start_;
     first_commit_ = client_.manifest().commit();
@@ -314,10 +314,10 @@ absl::Status TrainJob::CheckSnapshots() {
 absl::StatusOr<TrainStart> TrainJob::NextStart() const {
   const v1::Manifest& manifest = client_.manifest();
   if (manifest.commit() == first_commit_) return start_;
-  if (manifest.epoch() > epoch_) {
+  if (manifest.epoch() > term_) {
     return absl::FailedPreconditionError(
         absl::StrCat("another writer has taken over: commit ", manifest.commit(), " has term ",
-                     manifest.epoch(), ", this job had term ", epoch_,
+                     manifest.epoch(), ", this job had term ", term_,
                      "; find out which job trains on these servers before you resume this one"));
   }
   CISTERN_ASSIGN_OR_RETURN(const Position position, ParsePosition(manifest.worker()));
@@ -364,7 +364,7 @@ void TrainJob::WarnOfData() {
 }
 
 absl::Status TrainJob::Recover(const absl::Status& lost) {
-  epoch_ = client_.identity().epoch();  // the trainer may have claimed a term
+  term_ = client_.identity().epoch();  // the trainer may have claimed a term
   const std::string redo = absl::StrCat("pass ", client_.committed_pass() + 1);
   if (interrupted()) {
     return absl::CancelledError(absl::StrCat("interrupted while ", redo, " was lost (",

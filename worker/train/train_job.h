@@ -91,7 +91,7 @@ class TrainJob {
   bool gathered_ = false;     // all workers have joined once
   bool reading_files_ = false;
   uint64_t first_commit_ = 0;  // the newest commit when the job started
-  uint64_t epoch_ = 0;         // the newest term that this job claimed and used
+  uint64_t term_ = 0;          // the newest term that this job claimed and used
   uint64_t recoveries_ = 0;
   uint64_t commit_of_loss_ = 0, losses_ = 0;  // consecutive losses without a newer commit
 };

@@ -81,7 +81,7 @@ TEST(FrameHeader, HasTheDocumentedBytes) {
   header.cluster_id = 0x0807060504030201;
   header.schema_hash = 0x1817161514131211;
   header.shard_map_hash = 0x2827262524232221;
-  header.epoch = 5;
+  header.term = 5;
   header.pass = 6;
   header.sequence = 7;
   header.worker = 8;

@@ -46,7 +46,7 @@ class DataServiceTest : public testing::Test {
     header.cluster_id = own.cluster_id;
     header.schema_hash = own.schema_hash;
     header.shard_map_hash = own.shard_map_hash;
-    header.epoch = own.term;
+    header.term = own.term;
     header.pass = 1;
     header.count = count;
     header.stride = stride;
@@ -117,7 +117,7 @@ TEST_F(DataServiceTest, RefusesRequestsThatDoNotFitTheTable) {
 
 TEST_F(DataServiceTest, RefusesAnotherIdentity) {
   for (uint64_t FrameHeader::*field : {&FrameHeader::cluster_id, &FrameHeader::schema_hash,
-                                       &FrameHeader::shard_map_hash, &FrameHeader::epoch}) {
+                                       &FrameHeader::shard_map_hash, &FrameHeader::term}) {
     FrameHeader header = Header(FrameKind::kPull, 1);
     ++(header.*field);
     EXPECT_EQ(Code(FrameKind::kPull, PullFrame(header, {1})),
