@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/strip.h"
 #include "common/io/new_file.h"
-#include "worker/data/recipe/line_reader.h"
+#include "worker/data/format/line_reader.h"
 
 namespace cistern::data {
 namespace {
@@ -38,7 +38,7 @@ class BlockReader {
   }
 
   absl::Status Take(absl::string_view text) {
-    if (text.size() > LineReader::kLineBytesMax) {
+    if (text.size() > LineReader::kMaxLineBytes) {
       return absl::DataLossError("is longer than 16 MiB: check that this is the right file");
     }
     if (text.find('\0') != absl::string_view::npos) {

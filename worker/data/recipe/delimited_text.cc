@@ -5,8 +5,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 #include "common/base/shown_text.h"
+#include "worker/data/format/line_reader.h"
 #include "worker/data/recipe/field_splitter.h"
-#include "worker/data/recipe/line_reader.h"
 #include "worker/data/recipe/text_table.h"
 #include "worker/data/recipe/value_text.h"
 

@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "worker/data/format/byte_stream.h"
+#include "worker/data/format/line_reader.h"
 #include "worker/data/recipe/json_members.h"
-#include "worker/data/recipe/line_reader.h"
 
 namespace cistern::data {
 namespace {

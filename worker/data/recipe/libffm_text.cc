@@ -2,7 +2,7 @@
 #include <set>
 
 #include "absl/strings/numbers.h"
-#include "worker/data/recipe/line_reader.h"
+#include "worker/data/format/line_reader.h"
 #include "worker/data/recipe/text_table.h"
 
 namespace cistern::data {

@@ -1,6 +1,6 @@
 // Reads libsvm and libfm lines.
 #include "absl/strings/match.h"
-#include "worker/data/recipe/line_reader.h"
+#include "worker/data/format/line_reader.h"
 #include "worker/data/recipe/text_table.h"
 
 namespace cistern::data {

@@ -10,7 +10,7 @@
 #include "absl/strings/strip.h"
 #include "common/base/stream_hash.h"
 #include "common/io/new_file.h"
-#include "worker/data/recipe/line_reader.h"
+#include "worker/data/format/line_reader.h"
 
 namespace cistern::data {
 namespace {

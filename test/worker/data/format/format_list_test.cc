@@ -17,9 +17,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class LineReader : public SampleReader {
+class LinesReader : public SampleReader {
  public:
-  explicit LineReader(const std::string& path) : file_(path) {}
+  explicit LinesReader(const std::string& path) : file_(path) {}
   absl::StatusOr<size_t> Read(size_t max_samples, SampleBlock* block) override {
     float label = 0;
     Key key = 0;
@@ -61,7 +61,7 @@ constexpr DataFormatEntry kLines = {
     static_cast<DataFormat>(77), "Lines", /*key_lists=*/false,
     [](const DataSetOptions&,
        const std::vector<std::string>& paths) -> absl::StatusOr<std::unique_ptr<SampleReader>> {
-      return std::make_unique<LineReader>(paths[0]);
+      return std::make_unique<LinesReader>(paths[0]);
     },
     [](FileSystem&, const std::string& folder, const DataSetOptions&,
        uint64_t) -> absl::StatusOr<std::unique_ptr<SampleSetWriter>> {

@@ -15,7 +15,7 @@ namespace cistern::data {
 class LineReader {
  public:
   // Longer lines are refused, so that a file without line ends cannot exhaust memory.
-  static constexpr size_t kLineBytesMax = size_t{16} << 20;
+  static constexpr size_t kMaxLineBytes = size_t{16} << 20;
 
   // kDataLoss: by its first bytes, a compressed or binary file; the message has the fix.
   static absl::StatusOr<std::unique_ptr<LineReader>> Open(const std::string& path);

@@ -1,4 +1,4 @@
-#include "worker/data/recipe/line_reader.h"
+#include "worker/data/format/line_reader.h"
 
 #include <algorithm>
 #include <cstring>
@@ -71,7 +71,7 @@ absl::StatusOr<bool> LineReader::TakeLine() {
       if (available == taken_) return false;
       end = available;
     }
-    if ((end > 0 ? end : available) > kLineBytesMax) {
+    if ((end > 0 ? end : available) > kMaxLineBytes) {
       first_line_ = taken_ > 0 ? first_line_ : last_line_ + 1;
       return DataLoss("is longer than 16 MiB: check the file and its quotes");
     }
