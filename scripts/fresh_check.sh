@@ -18,7 +18,7 @@ cd "$(dirname "$(readlink -f "$0")")/.."
 fail() { echo "fresh_check: $*" >&2; exit 1; }
 
 # Needs a GPU, or packages that are too large for a check (PyTorch, Prometheus, systemd).
-readonly may_skip='python_(torch|kill|idioms)_test|(alerts|prometheus)_test|systemd_unit'
+readonly may_skip='python_(torch|kill|idioms|scaler|session)_test|(alerts|prometheus)_test|systemd_unit'
 
 who=root sys=yes pty=no only="" ca="" systems=()
 while [ $# -gt 0 ]; do
