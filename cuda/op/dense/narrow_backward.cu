@@ -1,5 +1,5 @@
 // Memory traffic for elements of s bytes: 2 s b n, s b k for each 64 columns (from the cache), and
-// b / 512 (k + 1) n floats of partial sums. FLOPs: 2 b (kNarrowInputs + 1) n.
+// b / 512 (k + 1) n floats of partial sums. FLOPs: 2 b (kMaxNarrowInputs + 1) n.
 #include "cuda/op/dense/narrow_backward.h"
 
 #include "cuda/op/dense/dropout_element.h"
@@ -22,17 +22,17 @@ __global__ void __launch_bounds__(kBlockThreads, 3)
     NarrowBackwardKernel(const T* x, const T* y, const T* dy, size_t b, unsigned k, size_t n,
                          float* weight_parts, float* bias_parts) {
   constexpr unsigned kTogether = kNarrowTogether<T>, kTile = kTogether * kNarrowStep;
-  constexpr unsigned kRowsOfPass = kBlockThreads / kNarrowInputs;
-  __shared__ float in[kTile][kNarrowInputs];
+  constexpr unsigned kRowsOfPass = kBlockThreads / kMaxNarrowInputs;
+  __shared__ float in[kTile][kMaxNarrowInputs];
   using Columns = Pack<T, kWidth>;
   const size_t begin = size_t{blockIdx.x} * kNarrowRows;
   const auto rows = static_cast<unsigned>(begin + kNarrowRows < b ? kNarrowRows : b - begin);
   const size_t c = (size_t{blockIdx.y} * kWarp + threadIdx.x) * kWidth;
   const unsigned thread = threadIdx.y * kWarp + threadIdx.x;
-  const unsigned shared_row = thread / kNarrowInputs, e_of_thread = thread % kNarrowInputs;
+  const unsigned shared_row = thread / kMaxNarrowInputs, e_of_thread = thread % kMaxNarrowInputs;
   const T* from = x + (begin + shared_row) * k + e_of_thread;
   size_t at = (begin + threadIdx.y) * n + c;
-  float weight[kNarrowInputs][kWidth] = {}, bias[kWidth] = {};
+  float weight[kMaxNarrowInputs][kWidth] = {}, bias[kWidth] = {};
   for (unsigned first = 0; first < rows; first += kTile) {
     Columns out[kTogether] = {}, grad[kTogether] = {};  // zero past the last row
 #pragma unroll
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kBlockThreads, 3)
         const float g = BehindRelu(out[j][v], grad[j][v], 1.0f);
         bias[v] += g;
 #pragma unroll
-        for (unsigned e = 0; e < kNarrowInputs; ++e) weight[e][v] += inputs[e] * g;
+        for (unsigned e = 0; e < kMaxNarrowInputs; ++e) weight[e][v] += inputs[e] * g;
       }
     }
   }
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(kBlockThreads, 3)
   for (unsigned v = 0; v < kWidth; ++v) {
     store(bias[v], bias_parts + blockIdx.x * n + c + v);
 #pragma unroll
-    for (unsigned e = 0; e < kNarrowInputs; ++e) {
+    for (unsigned e = 0; e < kMaxNarrowInputs; ++e) {
       if (e < k) store(weight[e][v], weight_parts + (blockIdx.x * size_t{k} + e) * n + c + v);
     }
   }

@@ -7,11 +7,11 @@
 namespace cistern::op {
 
 // The most inputs of such a layer: a thread of a GPU keeps the sums of all of them.
-inline constexpr size_t kNarrowInputs = 16;
+inline constexpr size_t kMaxNarrowInputs = 16;
 
 // dweight = x^T g and dbias = the column sums of g, with g = y > 0 ? dy : 0.
 //
-// x: [b, k], k at most kNarrowInputs. y: [b, n], the output of a ReLU. dy: [b, n], undefined
+// x: [b, k], k at most kMaxNarrowInputs. y: [b, n], the output of a ReLU. dy: [b, n], undefined
 // afterwards. dweight: [k, n], overwritten. dbias: [n], overwritten; may be null. scratch:
 // NarrowBackwardScratchFloats. The CPU computes BiasGradient and FullyConnectedBackward, with their
 // bits; a GPU never writes g.

@@ -115,7 +115,7 @@ class FullyConnectedLayer : public Layer, public FrozenWeights {
   // Whether op::NarrowBackward is the whole backward pass.
   bool UndoesNarrow() const {
     return relu_ && !output().grad_behind_relu && !input().wants_grad && !input().tensor->is_wide &&
-           in_ <= op::kNarrowInputs && out_ > 1;
+           in_ <= op::kMaxNarrowInputs && out_ > 1;
   }
   bool HasBias() const { return bias_.count > 0; }
   op::ConstValues BiasOf(const Step& step) const {

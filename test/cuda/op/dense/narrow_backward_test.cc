@@ -21,7 +21,7 @@ Doubles NarrowGradients(const Doubles& x, const Doubles& y, const Doubles& dy, s
 
 class NarrowBackwardTest : public HalfOpTest {
  protected:
-  size_t inputs() const { return std::min(k(), kNarrowInputs); }
+  size_t inputs() const { return std::min(k(), kMaxNarrowInputs); }
   Floats Scratch(ElementType type) {
     return Floats(NarrowBackwardScratchFloats(type, b(), inputs(), n()), kUnset);
   }
