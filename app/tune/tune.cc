@@ -92,7 +92,7 @@ absl::Status Tuning::ReadModel() {
   CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadModelFile(model));
   model_file_ = model.config;
   model_ = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  knobs_ = KnobsOf(model_);
+  knobs_ = KnobsOf(model_, LayerGrammars());
   return absl::OkStatus();
 }
 
@@ -115,7 +115,7 @@ absl::Status Tuning::FillSpace() {
 }
 
 bool Tuning::IsPossible(const ModelKnobs& knobs) const {
-  const absl::StatusOr<Json> variant = WithKnobs(model_, knobs);
+  const absl::StatusOr<Json> variant = WithKnobs(model_, knobs, LayerGrammars());
   if (!variant.ok()) return false;
   const absl::StatusOr<ModelConfig> config =
       ParseModelConfig(variant->dump(), model_file_, {}, LayerGrammars());
@@ -167,7 +167,7 @@ void Tuning::RemoveState(uint64_t number) {
 
 // Writes the model file of a trial. A trial that was cut off continues from its last commit.
 absl::StatusOr<TrainRunOptions> Tuning::WriteVariant(const Trial& trial) {
-  CISTERN_ASSIGN_OR_RETURN(const Json variant, WithKnobs(model_, trial.knobs));
+  CISTERN_ASSIGN_OR_RETURN(const Json variant, WithKnobs(model_, trial.knobs, LayerGrammars()));
   TrainRunOptions train;
   train.out = TrialFolder(options_.out, trial.number);
   train.model.config = train.out + ".json";

@@ -119,6 +119,15 @@ const ObjectGrammar& FileGrammar();
 
 enum class LayerRole { kData, kEmbedding, kDense, kLoss };
 
+// The output of a layer beside its input, for variants of a model (model_variant.h). Each value
+// includes those before it.
+enum class LayerOutput {
+  kOther,
+  kVectors,     // vectors of the same size, if it reads vectors
+  kShape,       // the same shape, and each element follows from its own: it may follow a product
+  kActivation,  // and is no linear function of it: a product before it is a hidden layer
+};
+
 // A layer type: all that the reader of model files and the graph know of it.
 struct LayerGrammar {
   std::string type;
@@ -129,6 +138,7 @@ struct LayerGrammar {
   LayerMaker make = nullptr;       // of a dense layer
   LayerExpander expand = nullptr;  // of a dense layer that is several; then the two above are null
   OwnStore store_own = nullptr;    // null: the type has no keys of its own
+  LayerOutput output = LayerOutput::kOther;
 };
 
 // Every layer type: the Data layer, the embeddings, `dense`, and the losses.

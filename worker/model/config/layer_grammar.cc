@@ -25,9 +25,12 @@ KeyGrammar Init(BoundName name, std::string meaning, std::string otherwise) {
 
 }  // namespace grammar
 
-LayerGrammar DenseLayer(const std::string& type, LayerMaker make, LayerReader read,
+LayerGrammar DenseLayer(const LayerType& type, LayerMaker make, LayerReader read,
                         std::string note) {
-  return {type, LayerRole::kDense, {type, grammar::GraphKeys()}, std::move(note), read, make};
+  LayerGrammar layer = {
+      type.name, LayerRole::kDense, {type.name, grammar::GraphKeys()}, std::move(note), read, make};
+  layer.output = type.output;
+  return layer;
 }
 
 }  // namespace cistern

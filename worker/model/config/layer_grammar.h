@@ -26,17 +26,26 @@ void StoreOwn(const grammar::Keys& keys, const Json& values, std::any* own_confi
   StoreValues(keys, values, &own_config->emplace<Config>());
 }
 
+// A type by its name in model files, and its output beside its input.
+struct LayerType {
+  LayerType(const char* type, LayerOutput beside = LayerOutput::kOther)  // NOLINT: implicit
+      : name(type), output(beside) {}
+
+  const char* name;
+  LayerOutput output;
+};
+
 // A dense layer whose objects have no keys beside GraphKeys.
 //
 // read: what the rows of the keys do not store or check; may be null. note: for the user, once for
 // a file that has such a layer.
-LayerGrammar DenseLayer(const std::string& type, LayerMaker make, LayerReader read = nullptr,
+LayerGrammar DenseLayer(const LayerType& type, LayerMaker make, LayerReader read = nullptr,
                         std::string note = "");
 
 // A dense layer whose objects have `keys`, too: the rows name members of `Config`, and the layer
 // finds its values by LayerSite::own<Config>.
 template <typename Config>
-LayerGrammar DenseLayerOf(const std::string& type, grammar::Keys keys, LayerMaker make,
+LayerGrammar DenseLayerOf(const LayerType& type, grammar::Keys keys, LayerMaker make,
                           LayerReader read = nullptr, std::string note = "") {
   using grammar::operator+;
   LayerGrammar layer = DenseLayer(type, make, read, std::move(note));

@@ -46,14 +46,20 @@ bool IsProduct(const Json& layer) {
   return TypeOf(layer) == "InnerProduct" || TypeOf(layer) == "FusedInnerProduct";
 }
 
-bool IsActivation(const Json& layer) {
-  return TypeOf(layer) == "ReLU" || TypeOf(layer) == "ELU";
+using Types = std::vector<LayerGrammar>;
+
+LayerOutput OutputOf(const Json& layer, const Types& types) {
+  const LayerGrammar* const type = FindLayerGrammar(TypeOf(layer), types);
+  return type == nullptr ? LayerOutput::kOther : type->output;
+}
+
+bool IsActivation(const Json& layer, const Types& types) {
+  return OutputOf(layer, types) == LayerOutput::kActivation;
 }
 
 // Layers between two products of one network.
-bool IsBetween(const Json& layer) {
-  return IsActivation(layer) || TypeOf(layer) == "BatchNorm" || TypeOf(layer) == "Dropout" ||
-         TypeOf(layer) == "Cast";
+bool IsBetween(const Json& layer, const Types& types) {
+  return OutputOf(layer, types) >= LayerOutput::kShape;
 }
 
 // Indices of the layers that read a tensor.
@@ -73,29 +79,39 @@ struct Block {
   std::string end;      // the tensor after it
 };
 
-Block BlockAt(const Json& layers, size_t product) {
+Block BlockAt(const Json& layers, size_t product, const Types& types) {
   Block block;
   block.layers = {product};
   block.hidden = TypeOf(layers[product]) == "FusedInnerProduct";
   block.end = NamesIn(layers[product], "top").at(0);
   while (true) {
     const std::vector<size_t> readers = ReadersOf(layers, block.end);
-    if (readers.size() != 1 || !IsBetween(layers[readers[0]])) return block;
-    block.hidden = block.hidden || IsActivation(layers[readers[0]]);
+    if (readers.size() != 1 || !IsBetween(layers[readers[0]], types)) return block;
+    block.hidden = block.hidden || IsActivation(layers[readers[0]], types);
     block.layers.push_back(readers[0]);
     block.end = NamesIn(layers[readers[0]], "top").at(0);
   }
 }
 
+// Whether the block weighs another tensor, by a sigmoid that multiplies it.
+bool IsGate(const Json& layers, const Block& block) {
+  const std::vector<size_t> readers = ReadersOf(layers, block.end);
+  return TypeOf(layers[block.layers.back()]) == "Sigmoid" &&
+         std::any_of(readers.begin(), readers.end(), [&](size_t reader) {
+           return TypeOf(layers[reader]) == "DotProduct" ||
+                  TypeOf(layers[reader]) == "ElementwiseMultiply";
+         });
+}
+
 // The hidden blocks of the last network, first to last.
-std::vector<Block> LastNetwork(const Json& layers) {
+std::vector<Block> LastNetwork(const Json& layers, const Types& types) {
   std::vector<std::vector<Block>> networks;
   std::set<size_t> taken;
   for (size_t i = 0; i < layers.size(); ++i) {
     if (!IsProduct(layers[i]) || taken.count(i) > 0) continue;
     std::vector<Block> network;
     for (size_t at = i;;) {
-      const Block block = BlockAt(layers, at);
+      const Block block = BlockAt(layers, at, types);
       if (!block.hidden) break;
       network.push_back(block);
       taken.insert(at);
@@ -103,7 +119,9 @@ std::vector<Block> LastNetwork(const Json& layers) {
       if (readers.size() != 1 || !IsProduct(layers[readers[0]])) break;
       at = readers[0];
     }
-    if (!network.empty()) networks.push_back(std::move(network));
+    if (!network.empty() && !IsGate(layers, network.back())) {
+      networks.push_back(std::move(network));
+    }
   }
   return networks.empty() ? std::vector<Block>() : networks.back();
 }
@@ -124,8 +142,8 @@ size_t HiddenLayersOf(const Json& layer) {
 }
 
 // The MLP that is the last network; nullopt if its layers are layers of the file, or there is none.
-std::optional<size_t> LastMlp(const Json& layers) {
-  const std::vector<Block> network = LastNetwork(layers);
+std::optional<size_t> LastMlp(const Json& layers, const Types& types) {
+  const std::vector<Block> network = LastNetwork(layers, types);
   const size_t first = network.empty() ? 0 : network.front().layers.front();
   for (size_t i = layers.size(); i-- > first;) {
     if (TypeOf(layers[i]) == "MLP" && HiddenLayersOf(layers[i]) > 0) return i;
@@ -164,8 +182,8 @@ std::set<std::string> AllNames(const Json& layers) {
   return names;
 }
 
-void RepeatLast(Json* layers) {
-  const Block last = LastNetwork(*layers).back();
+void RepeatLast(Json* layers, const Types& types) {
+  const Block last = LastNetwork(*layers, types).back();
   std::set<std::string> names = AllNames(*layers);
   const auto fresh = [&](const std::string& name) {
     std::string unused = name;
@@ -194,8 +212,8 @@ void RepeatLast(Json* layers) {
   *layers = std::move(all);
 }
 
-void DropLast(Json* layers) {
-  const Block last = LastNetwork(*layers).back();
+void DropLast(Json* layers, const Types& types) {
+  const Block last = LastNetwork(*layers, types).back();
   Reread(last.end, NamesIn(layers->at(last.layers[0]), "bottom").at(0), layers);
   Json kept = Json::array();
   for (size_t i = 0; i < layers->size(); ++i) {
@@ -225,8 +243,8 @@ struct Vectors {
 // Follows the vectors of the embeddings through the layers and resizes what repeats their size.
 class Resizing {
  public:
-  Resizing(Json* layers, uint32_t dim, uint32_t new_dim)
-      : layers_(layers), dim_(dim), new_dim_(new_dim) {}
+  Resizing(Json* layers, uint32_t dim, uint32_t new_dim, const Types& types)
+      : layers_(layers), dim_(dim), new_dim_(new_dim), types_(types) {}
 
   void Run() {
     for (Json& layer : *layers_) {
@@ -306,12 +324,7 @@ class Resizing {
       layer->at("out_dim") = vectors.new_width;
     }
     if (type == "DotProduct") GrowFactors(bottoms, vectors);
-    static const std::set<std::string> kKeeps = {
-        "Reshape",   "Concat",    "DotProduct",         "Add",     "ElementwiseMultiply",
-        "Sub",       "LayerNorm", "MultiHeadAttention", "Softmax", "Sigmoid",
-        "PReLU_Dice"};
-    const bool keeps = kKeeps.count(type) > 0 || IsBetween(*layer);
-    if (keeps) tensors_[tops.at(0)] = vectors;
+    if (OutputOf(*layer, types_) >= LayerOutput::kVectors) tensors_[tops.at(0)] = vectors;
   }
 
   // A cross layer multiplies what it reads by a product that is as wide.
@@ -364,7 +377,7 @@ class Resizing {
           if (width == dim_) width = new_dim_;
           break;
         }
-        if (!IsBetween(layer)) break;
+        if (!IsBetween(layer, types_)) break;
         tensor = NamesIn(layer, "bottom").at(0);
       }
     }
@@ -372,13 +385,14 @@ class Resizing {
 
   Json* const layers_;
   const uint32_t dim_, new_dim_;
+  const Types& types_;
   std::map<std::string, Vectors> tensors_;
 
  public:
   // The dim of the first embedding that has vectors. nullopt, too, with layers of sequences and
   // products of single vectors: the widths after them are not told by those of the vectors.
-  static std::optional<uint32_t> First(Json* layers) {
-    const Resizing resizing(layers, 0, 0);
+  static std::optional<uint32_t> First(Json* layers, const Types& types) {
+    const Resizing resizing(layers, 0, 0, types);
     static const std::set<std::string> kOfSequences = {"HSTU", "MatrixMultiply", "ReduceMean",
                                                        "Select"};
     std::set<std::string> rows;  // tops of embeddings
@@ -436,20 +450,20 @@ double RateOf(Json* model) {
 
 }  // namespace
 
-ModelKnobs KnobsOf(const Json& model) {
+ModelKnobs KnobsOf(const Json& model, const Types& types) {
   Json copy = model;
   ModelKnobs knobs;
   knobs.learning_rate = RateOf(&copy);
-  knobs.dim = Resizing::First(&copy["layers"]);
-  const std::optional<size_t> mlp = LastMlp(copy["layers"]);
+  knobs.dim = Resizing::First(&copy["layers"], types);
+  const std::optional<size_t> mlp = LastMlp(copy["layers"], types);
   const size_t depth =
-      mlp ? HiddenLayersOf(copy["layers"][*mlp]) : LastNetwork(copy["layers"]).size();
+      mlp ? HiddenLayersOf(copy["layers"][*mlp]) : LastNetwork(copy["layers"], types).size();
   if (depth > 0) knobs.depth = static_cast<uint32_t>(depth);
   return knobs;
 }
 
-absl::StatusOr<Json> WithKnobs(Json model, const ModelKnobs& knobs) {
-  const ModelKnobs before = KnobsOf(model);
+absl::StatusOr<Json> WithKnobs(Json model, const ModelKnobs& knobs, const Types& types) {
+  const ModelKnobs before = KnobsOf(model, types);
   if (knobs.dim && (!before.dim || *knobs.dim == 0)) {
     return absl::InvalidArgumentError("the model has no embedding vectors to resize");
   }
@@ -466,12 +480,12 @@ absl::StatusOr<Json> WithKnobs(Json model, const ModelKnobs& knobs) {
     });
   }
   Json& layers = model["layers"];
-  if (knobs.dim && knobs.dim != before.dim) Resizing(&layers, *before.dim, *knobs.dim).Run();
-  if (const std::optional<size_t> mlp = LastMlp(layers); mlp && knobs.depth) {
+  if (knobs.dim && knobs.dim != before.dim) Resizing(&layers, *before.dim, *knobs.dim, types).Run();
+  if (const std::optional<size_t> mlp = LastMlp(layers, types); mlp && knobs.depth) {
     SetDepth(*knobs.depth, &layers[*mlp]);
   } else if (knobs.depth) {
-    for (uint32_t depth = *before.depth; depth < *knobs.depth; ++depth) RepeatLast(&layers);
-    for (uint32_t depth = *before.depth; depth > *knobs.depth; --depth) DropLast(&layers);
+    for (uint32_t depth = *before.depth; depth < *knobs.depth; ++depth) RepeatLast(&layers, types);
+    for (uint32_t depth = *before.depth; depth > *knobs.depth; --depth) DropLast(&layers, types);
   }
   return model;
 }

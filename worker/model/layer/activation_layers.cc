@@ -134,18 +134,18 @@ LayerOr MakeEluLayer(const LayerSite& site) {
 }  // namespace
 
 LayerGrammar DescribeRelu() {
-  return DenseLayer("ReLU", MakeReluLayer);
+  return DenseLayer({"ReLU", LayerOutput::kActivation}, MakeReluLayer);
 }
 
 LayerGrammar DescribeElu() {
   return DenseLayerOf<EluConfig>(
-      "ELU", {Object("elu_param", JsonKind::kObject, EluGrammar(), "constants").Required()},
-      MakeEluLayer);
+      {"ELU", LayerOutput::kActivation},
+      {Object("elu_param", JsonKind::kObject, EluGrammar(), "constants").Required()}, MakeEluLayer);
 }
 
 LayerGrammar DescribeDropout() {
   return DenseLayerOf<DropoutConfig>(
-      "Dropout",
+      {"Dropout", LayerOutput::kShape},
       {Number({"rate", &DropoutConfig::rate}, "fraction of the elements that training sets to zero")
            .Default("0.5")
            .Below(1)

@@ -239,7 +239,7 @@ LayerGrammar DescribeSequenceMask() {
 
 LayerGrammar DescribeMultiHeadAttention() {
   return DenseLayerOf<MultiHeadAttentionConfig>(
-      "MultiHeadAttention",
+      {"MultiHeadAttention", LayerOutput::kVectors},
       {Count({"num_attention_heads", &MultiHeadAttentionConfig::heads},
              "heads, each with its share of the last dimension")
            .Default("1")

@@ -117,7 +117,7 @@ LayerOr MakeBatchNormLayer(const LayerSite& site) {
 
 LayerGrammar DescribeBatchNorm() {
   return DenseLayerOf<BatchNormConfig>(
-      "BatchNorm",
+      {"BatchNorm", LayerOutput::kShape},
       {Object("bn_param", JsonKind::kObject, BatchNormGrammar(), "constants").Default("{}")},
       MakeBatchNormLayer);
 }

@@ -104,7 +104,7 @@ LayerOr MakeDiceLayer(const LayerSite& site) {
 
 LayerGrammar DescribeDice() {
   return DenseLayerOf<DiceConfig>(
-      "PReLU_Dice",
+      {"PReLU_Dice", LayerOutput::kActivation},
       {Object("prelu_dice_param", JsonKind::kObject, DiceGrammar(), "constants").Required()},
       MakeDiceLayer);
 }

@@ -71,7 +71,7 @@ LayerOr MakeLayerNormLayer(const LayerSite& site) {
 
 LayerGrammar DescribeLayerNorm() {
   return DenseLayerOf<LayerNormConfig>(
-      "LayerNorm",
+      {"LayerNorm", LayerOutput::kVectors},
       {Object("ln_param", JsonKind::kObject, LayerNormGrammar(), "constants").Default("{}")},
       MakeLayerNormLayer);
 }

@@ -323,7 +323,7 @@ LayerOr MakeSliceLayer(const LayerSite& site) {
 
 LayerGrammar DescribeReshape() {
   return DenseLayerOf<ReshapeConfig>(
-      "Reshape",
+      {"Reshape", LayerOutput::kVectors},
       {Count({"leading_dim", &ReshapeConfig::leading_dim},
              "columns of the output; excludes selected")
            .AtLeast(1)
@@ -341,7 +341,7 @@ LayerGrammar DescribeReshape() {
 
 LayerGrammar DescribeConcat() {
   return DenseLayerOf<ConcatConfig>(
-      "Concat",
+      {"Concat", LayerOutput::kVectors},
       {Count({"axis", &ConcatConfig::axis},
              "the dimension along which bottoms are joined; they agree in "
              "the others")
@@ -382,7 +382,7 @@ LayerGrammar DescribeGather() {
 }
 
 LayerGrammar DescribeCast() {
-  return DenseLayer("Cast", MakeCastLayer, nullptr,
+  return DenseLayer({"Cast", LayerOutput::kShape}, MakeCastLayer, nullptr,
                     "Cast has no effect: all activations of a model have the same precision");
 }
 

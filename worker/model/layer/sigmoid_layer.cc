@@ -31,7 +31,7 @@ LayerOr MakeSigmoidLayer(const LayerSite& site) {
 }  // namespace
 
 LayerGrammar DescribeSigmoid() {
-  return DenseLayer("Sigmoid", MakeSigmoidLayer);
+  return DenseLayer({"Sigmoid", LayerOutput::kActivation}, MakeSigmoidLayer);
 }
 
 }  // namespace cistern

@@ -47,7 +47,7 @@ LayerOr MakeSoftmaxLayer(const LayerSite& site) {
 
 LayerGrammar DescribeSoftmax() {
   return DenseLayerOf<SoftmaxConfig>(
-      "Softmax",
+      {"Softmax", LayerOutput::kVectors},
       {Number({"factor", &SoftmaxConfig::factor},
               "multiplies the input: softmax(factor * x) over the last "
               "dimension")

@@ -182,19 +182,19 @@ LayerGrammar DescribeReduceMean() {
 }
 
 LayerGrammar DescribeAdd() {
-  return DenseLayer("Add", MakeAddLayer);
+  return DenseLayer({"Add", LayerOutput::kVectors}, MakeAddLayer);
 }
 
 LayerGrammar DescribeSub() {
-  return DenseLayer("Sub", MakeSubLayer);
+  return DenseLayer({"Sub", LayerOutput::kVectors}, MakeSubLayer);
 }
 
 LayerGrammar DescribeElementwiseMultiply() {
-  return DenseLayer("ElementwiseMultiply", MakeProductLayer);
+  return DenseLayer({"ElementwiseMultiply", LayerOutput::kVectors}, MakeProductLayer);
 }
 
 LayerGrammar DescribeDotProduct() {
-  return DenseLayer("DotProduct", MakeProductLayer);
+  return DenseLayer({"DotProduct", LayerOutput::kVectors}, MakeProductLayer);
 }
 
 }  // namespace cistern

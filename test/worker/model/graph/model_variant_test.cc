@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 
 // Expects that the variants of a model are models with these knobs.
 void ExpectVariants(const Json& model, const std::string& name) {
-  const ModelKnobs before = KnobsOf(model);
+  const ModelKnobs before = KnobsOf(model, LayerGrammars());
   EXPECT_GT(before.learning_rate, 0) << name;
   for (const uint32_t dim : {3, 8, 16, 24}) {
     for (const uint32_t depth : {1, 2, 5}) {
@@ -28,9 +28,9 @@ void ExpectVariants(const Json& model, const std::string& name) {
       knobs.learning_rate = 0.0123;
       if (before.dim) knobs.dim = dim;
       if (before.depth) knobs.depth = depth;
-      const absl::StatusOr<Json> variant = WithKnobs(model, knobs);
+      const absl::StatusOr<Json> variant = WithKnobs(model, knobs, LayerGrammars());
       ASSERT_TRUE(variant.ok()) << name << ": " << variant.status();
-      EXPECT_EQ(KnobsOf(*variant), knobs) << name << variant->dump(1);
+      EXPECT_EQ(KnobsOf(*variant, LayerGrammars()), knobs) << name << variant->dump(1);
       const auto config = ParseModelConfig(variant->dump(), "model.json", {}, LayerGrammars());
       ASSERT_TRUE(config.ok()) << name << ": " << config.status();
       const auto summary = Summarize(*config);
@@ -51,7 +51,7 @@ TEST(ModelVariant, ResizesAndDeepensEveryTemplate) {
       data.dense_dim = static_cast<uint32_t>(dense);
       const Json model = ModelTemplate(kind, data, SizesFor(kind, 1000, 100, 1000));
       ExpectVariants(model, Word(kind));
-      const ModelKnobs knobs = KnobsOf(model);
+      const ModelKnobs knobs = KnobsOf(model, LayerGrammars());
       EXPECT_EQ(knobs.dim.has_value(), kind != ModelKind::kLr);
       EXPECT_EQ(knobs.dim.value_or(8), 8u);
       EXPECT_EQ(knobs.depth.has_value(), kind != ModelKind::kLr && kind != ModelKind::kFm);
@@ -73,7 +73,7 @@ TEST(ModelVariant, ResizesAndDeepensTheModelsOfTheExamples) {
 }
 
 // Layers of HugeCTR 3.x: MLPs before and behind an interaction, low-rank crosses, an attention over
-// the vectors of slots.
+// the vectors of slots; and a gate.
 TEST(ModelVariant, ResizesAndDeepensModelsOfHugeCtr3) {
   const auto model = [](const std::string& layers) {
     return Json::parse(R"({"solver": {"batchsize": 8, "max_iter": 1},
@@ -97,11 +97,13 @@ TEST(ModelVariant, ResizesAndDeepensModelsOfHugeCtr3) {
             R"([16, 8, 4, 1], "activations": ["Relu", "Relu", "Relu", "None"],
           "biases": [true, false, true, true]}})");
   ExpectVariants(dlrm, "dlrm");
-  EXPECT_EQ(KnobsOf(dlrm).dim, 6u);
-  EXPECT_EQ(KnobsOf(dlrm).depth, 3u);
-  ModelKnobs knobs = KnobsOf(dlrm);
+  EXPECT_EQ(KnobsOf(dlrm, LayerGrammars()).dim, 6u);
+  EXPECT_EQ(KnobsOf(dlrm, LayerGrammars()).depth, 3u);
+  ModelKnobs knobs = KnobsOf(dlrm, LayerGrammars());
   knobs.depth = 5;
-  EXPECT_EQ(WithKnobs(dlrm, knobs).value()["layers"][5]["mlp_param"]["num_outputs"].dump(),
+  EXPECT_EQ(WithKnobs(dlrm, knobs, LayerGrammars())
+                .value()["layers"][5]["mlp_param"]["num_outputs"]
+                .dump(),
             "[16,8,4,4,4,1]");
   const Json attention = model(
       R"({"name": "mask", "type": "SequenceMask", "bottom": ["dense", "dense"], "top": "mask",
@@ -124,7 +126,46 @@ TEST(ModelVariant, ResizesAndDeepensModelsOfHugeCtr3) {
          {"name": "out", "type": "InnerProduct", "bottom": "relu1", "top": "out",
           "fc_param": {"num_output": 1}})");
   ExpectVariants(attention, "attention");
-  EXPECT_EQ(KnobsOf(attention).depth, 1u);
+  EXPECT_EQ(KnobsOf(attention, LayerGrammars()).depth, 1u);
+  const Json gated = model(
+      R"({"name": "flat", "type": "Reshape", "bottom": "rows", "top": "flat", "leading_dim": 24},
+         {"name": "fc1", "type": "InnerProduct", "bottom": "flat", "top": "fc1",
+          "fc_param": {"num_output": 8}},
+         {"name": "relu1", "type": "ReLU", "bottom": "fc1", "top": "relu1"},
+         {"name": "fc2", "type": "InnerProduct", "bottom": "relu1", "top": "fc2",
+          "fc_param": {"num_output": 8}},
+         {"name": "relu2", "type": "ReLU", "bottom": "fc2", "top": "relu2"},
+         {"name": "fc3", "type": "InnerProduct", "bottom": "flat", "top": "fc3",
+          "fc_param": {"num_output": 8}},
+         {"name": "gate", "type": "Sigmoid", "bottom": "fc3", "top": "gate"},
+         {"name": "gated", "type": "ElementwiseMultiply", "bottom": ["relu2", "gate"],
+          "top": "gated"},
+         {"name": "out", "type": "InnerProduct", "bottom": "gated", "top": "out",
+          "fc_param": {"num_output": 1}})");
+  ExpectVariants(gated, "gated");
+  EXPECT_EQ(KnobsOf(gated, LayerGrammars()).depth, 2u);  // without the gate
+}
+
+// Every activation of the grammar makes the product before it a hidden layer.
+TEST(ModelVariant, RepeatsHiddenLayersOfEveryActivation) {
+  size_t activations = 0;
+  for (const LayerGrammar& type : LayerGrammars()) {
+    if (type.output != LayerOutput::kActivation) continue;
+    ++activations;
+    TemplateData data;
+    data.source = data.eval_source = "a";
+    data.slot_num = 2;
+    Json model = ModelTemplate(ModelKind::kWdl, data, SizesFor(ModelKind::kWdl, 1000, 100, 1000));
+    for (Json& layer : model["layers"]) {
+      if (layer["type"] != "ReLU") continue;
+      layer["type"] = type.type;
+      if (type.type == "ELU") layer["elu_param"] = {{"alpha", 1}};
+      if (type.type == "PReLU_Dice") layer["prelu_dice_param"] = {{"alpha", 0.2}};
+    }
+    EXPECT_EQ(KnobsOf(model, LayerGrammars()).depth, 2u) << type.type;
+    ExpectVariants(model, type.type);
+  }
+  EXPECT_GE(activations, 4u);  // ReLU, ELU, PReLU_Dice, Sigmoid
 }
 
 TEST(ModelVariant, MultipliesAllLearningRates) {
@@ -134,9 +175,9 @@ TEST(ModelVariant, MultipliesAllLearningRates) {
   sizes.learning_rate = 0.001;
   sizes.row_learning_rate = 0.003;
   const Json model = ModelTemplate(ModelKind::kDeepFm, data, sizes);
-  ModelKnobs knobs = KnobsOf(model);
+  ModelKnobs knobs = KnobsOf(model, LayerGrammars());
   knobs.learning_rate = 0.002;
-  const Json variant = WithKnobs(model, knobs).value();
+  const Json variant = WithKnobs(model, knobs, LayerGrammars()).value();
   EXPECT_EQ(variant["optimizer"]["adam_hparam"]["learning_rate"], 0.002);
   EXPECT_NEAR(
       variant["cistern"]["embeddings"]["embedding"]["optimizer"]["learning_rate"].get<double>(),
@@ -147,12 +188,12 @@ TEST(ModelVariant, RefusesKnobsThatTheModelDoesNotHave) {
   TemplateData data;
   data.source = "a";
   const Json model = ModelTemplate(ModelKind::kLr, data, SizesFor(ModelKind::kLr, 1000, 100, 1000));
-  ModelKnobs knobs = KnobsOf(model);
+  ModelKnobs knobs = KnobsOf(model, LayerGrammars());
   knobs.depth = 2;
-  EXPECT_FALSE(WithKnobs(model, knobs).ok());
-  knobs = KnobsOf(model);
+  EXPECT_FALSE(WithKnobs(model, knobs, LayerGrammars()).ok());
+  knobs = KnobsOf(model, LayerGrammars());
   knobs.dim = 2;
-  EXPECT_FALSE(WithKnobs(model, knobs).ok());
+  EXPECT_FALSE(WithKnobs(model, knobs, LayerGrammars()).ok());
 }
 
 }  // namespace
