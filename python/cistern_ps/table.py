@@ -151,6 +151,7 @@ class Table:
 
         thread = threading.Thread(target=run, args=(self._id,), daemon=True)
         thread.start()
+        interrupted = False
         try:
             while True:
                 item = pieces.get()
@@ -159,9 +160,13 @@ class Table:
                 if isinstance(item, BaseException):
                     raise item
                 yield item
+        except KeyboardInterrupt:
+            interrupted = True  # a server may not answer for long: the thread ends by itself
+            raise
         finally:
             ended.set()
-            thread.join()
+            if not interrupted:
+                thread.join()
 
     def to_arrow(self, keys: Any = None) -> Any:
         """The same as `to_pandas`, as a pyarrow.Table (needs pyarrow)."""

@@ -99,11 +99,12 @@ with cs.servers.start(1) as own:
     writer, table, keys, values = connect()
     table.push(keys, values)
     writer.commit()
-    readers = [connect() for _ in range(2)]
+    readers = [connect() for _ in range(3)]
     own._processes[0].send_signal(signal.SIGSTOP)
     try:
         interrupted(lambda: readers[0][1].pull(keys))
         interrupted(lambda: readers[1][0].digests())
+        interrupted(lambda: list(readers[2][1].scan()))
         interrupted(lambda: table.push(keys, values))
     finally:
         own._processes[0].send_signal(signal.SIGCONT)
