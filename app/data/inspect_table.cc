@@ -33,7 +33,7 @@ void NoteEncoding(const data::TableProfile& profile, const JobCalls& calls) {
   }
 }
 
-// The labels in which a purchase without a click, for example, is no more than noise.
+// Refuses labels that lack those before them (purchases without a click), unless few rows do.
 absl::Status CheckOrder(const std::string& path, const InspectedTable& table,
                         const JobCalls& calls) {
   constexpr uint64_t kNoiseOneIn = 20;

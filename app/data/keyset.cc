@@ -26,8 +26,8 @@ absl::StatusOr<data::KeysetOptions> ReadOptions(const ModelKeysetOptions& given)
   }
   if (options.input >= 0) return options;
   return WithOptions(
-      absl::InvalidArgumentError(absl::StrCat(given.input, ": the sparse inputs of ", given.model,
-                                              " are ", absl::StrJoin(tops, ", "))),
+      absl::InvalidArgumentError(absl::StrCat(given.model, " has no sparse input '", given.input,
+                                              "': it has ", absl::StrJoin(tops, ", "))),
       {"input"});
 }
 

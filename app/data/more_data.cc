@@ -61,7 +61,7 @@ class MoreTables {
   absl::Status Extend();
   // Converts all of them. sources: gets their data sets, in order.
   absl::Status Convert(std::vector<std::string>* sources, MoreData* more);
-  // After a failure: the counts of this data are no longer those of earlier data.
+  // Call it after a failure: the counts of rare values include data that was not trained.
   void ForgetRare() const {
     std::error_code error;
     std::filesystem::remove(tables_.front().place + ".rare", error);

@@ -78,7 +78,7 @@ absl::StatusOr<LoadedIncrements> LoadIncrements(FileSystem& files, ParameterClie
   const std::string difference = SchemaDifference(client.schema(), schema);
   if (!difference.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the servers have other tables than ", chain.folders[0], ": ", difference));
+        absl::StrCat("the servers' tables are not those of ", chain.folders[0], ": ", difference));
   }
   CISTERN_ASSIGN_OR_RETURN(v1::IncrementState state, StateOn(client));
   CISTERN_ASSIGN_OR_RETURN(size_t first, FirstMissing(chain, state, "the fleet"));

@@ -34,7 +34,7 @@ absl::StatusOr<data::FoundRecipe> RecipeOf(const PredictOptions& options) {
   if (options.model_dir.empty() && options.model.fleet.servers.empty()) {
     return WithFix(WithOptions(absl::InvalidArgumentError(absl::StrCat(
                                    "no trained model was named: ", options.model.config,
-                                   " says its shape only")),
+                                   " describes only its shape")),
                                {"model", "servers"}),
                    "name the folder of a run in place of the model file");
   }

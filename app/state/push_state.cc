@@ -50,7 +50,7 @@ class Push {
     return pushed_.whole_commit >= pushed_.commit;
   }
 
-  // What a change of the state changes: Step is due when this differs.
+  // Differs after each change of the state: Step is then due.
   absl::StatusOr<std::pair<uint64_t, std::string>> Mark() const {
     CISTERN_ASSIGN_OR_RETURN(const std::vector<uint64_t> commits, state_.Commits());
     CISTERN_ASSIGN_OR_RETURN(const std::vector<server::CopyRecord> prepared, Prepared());

@@ -241,7 +241,7 @@ absl::Status CheckExact(const v1::SaveFormat& format, const v1::Schema& schema) 
   }
   if (exact) return absl::OkStatus();
   return WithOptions(
-      absl::InvalidArgumentError("this format does not hold every bit of these tables, and an "
+      absl::InvalidArgumentError("this format does not keep every bit of these tables, as an "
                                  "increment must"),
       {"format=binary"});
 }

@@ -273,7 +273,7 @@ void CommandLine::AddCommonFlags(Command& command) {
   app->set_help_flag("-h,--help", "Prints this text.\ndefault: off; example: --help");
   app->get_help_ptr()->option_text("(switch)");
   for (const auto& below : command.children_) AddCommonFlags(*below);
-  // Also of commands that only hold others, so that "cistern --json data inspect" works.
+  // Commands that only hold others have them, too, so that "cistern --json data inspect" works.
   command.Switch("--json", &common_->json,
                  {"", "Prints one JSON object on standard output.", "--json"});
   command.Choice("--log-level", &common_->log_level,

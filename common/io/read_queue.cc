@@ -66,7 +66,7 @@ class ReadQueue::Ring {
       const int sent =
           good ? io_uring_submit_and_wait(&ring_, 1) : io_uring_wait_cqe(&ring_, &done);
       if (good && sent < 0 && sent != -EINTR && sent != -EAGAIN && sent != -EBUSY) {
-        // The kernel takes no more; what it has taken still writes to the caller's memory.
+        // The kernel refuses more reads; those it accepted still write to the caller's memory.
         good = false;
         in_flight -= std::min<size_t>(in_flight, io_uring_sq_ready(&ring_));
       }

@@ -16,7 +16,7 @@ constexpr uint64_t kMaxPemBytes = 1 << 20;
 
 absl::Status ReadPem(const std::string& path, const std::string& option, absl::string_view content,
                      std::string* pem) {
-  // Follows links, which secrets of Kubernetes and certificates of certbot are.
+  // Follows links: the secrets of Kubernetes and the certificates of certbot are links.
   absl::StatusOr<std::string> read = ReadFile(path, kMaxPemBytes);
   if (!read.ok()) {
     const bool may_pass =

@@ -67,7 +67,7 @@ CISTERN_HOST_DEVICE inline bool SharesState(RuleKind kind) {
   return RuleStateFloats(kind, 2) == 1;
 }
 
-// The most floats of state per weight of a rule that keeps a state of each weight: Adam's m and v.
+// The maximum of floats of state per weight, of rules with a state for each weight: Adam's m and v.
 inline constexpr uint32_t kMaxStateFields = 2;
 
 // The same for a row of a table. Where updates are deferred, the number of the row's last step

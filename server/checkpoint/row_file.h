@@ -5,7 +5,7 @@
 //   header   64 bytes: magic "CISTROWS", u16 major, u16 minor,
 //            u32 flags (bit 0: base, bit 1: indexed, bit 2: removals),
 //            u64 cluster_id, u64 schema_hash, u32 server, u32 server_num, u32 shard_num, u32 zero,
-//            u64 commit, u64 epoch
+//            u64 commit, u64 term
 //   blocks   one after another, each at most kMaxBlockBytes
 //            sparse section: u32 rows, u32 zero, keys u64[rows], has_embedx u8[rows] padded to 8,
 //                            then the cells of each row, ValueLayout::floats(has_embedx) of them;
@@ -227,8 +227,8 @@ class RowFileReader {
   // The rows of a sparse block, to look keys up in.
   class Block {
    public:
-    // Finds a key: full_floats cells, zeros where absent. has_embedx: 0, 1, or kRemovedRow, then
-    // the value is unchanged. False: the block has no such row.
+    // Finds a key: full_floats cells, zeros where absent. has_embedx: 0, 1, or kRemovedRow, which
+    // leaves the value unchanged. False: the block has no such row.
     bool Find(Key key, float* value, uint8_t* has_embedx) const;
 
    private:

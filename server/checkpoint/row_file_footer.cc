@@ -156,7 +156,7 @@ const char* BlocksFault(const RowSection& section, absl::Span<const uint64_t> bl
   return nullptr;
 }
 
-// The fault of a section's first keys, which ascend, or of its filter; null if there is none.
+// What is wrong with a section's first keys or its filter; null: nothing. First keys must ascend.
 const char* IndexFault(const RowSection& section, absl::Span<const Key> first_keys,
                        const FilterPlace& filter) {
   if (section.dense || section.rows == 0) {

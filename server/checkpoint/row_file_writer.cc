@@ -21,8 +21,8 @@ size_t MaxRows(const ValueLayout& layout, size_t block_bytes) {
   return block_bytes / (sizeof(Key) + 1 + layout.floats(false) * sizeof(float)) + 1;
 }
 
-// Filter bits per key. A delta is asked for every key that a newer file lacks, a base only for
-// those that no delta has.
+// Filter bits per key. Each key that newer files lack is looked up in a delta; a base is
+// searched only for those that no delta has.
 constexpr uint32_t kBaseFilterBits = 12, kDeltaFilterBits = 16;
 
 void AppendBytes(const void* data, size_t size, std::string* out) {

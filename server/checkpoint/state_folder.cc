@@ -416,7 +416,7 @@ absl::Status StateFolder::RemoveOld(uint64_t newest_commit, uint64_t keep) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(folder));
   bool removed = false;
   for (const std::string& name : names) {
-    // Temporary names are "<digits>.epoch-<epoch>".
+    // Temporary names are "<digits>.epoch-<term>".
     const uint64_t commit = NumberOfName(name.substr(0, name.find('.')));
     const bool temporary = absl::StrContains(name, ".");
     const bool old = commit <= newest_commit && (temporary || newest_commit - commit >= keep);

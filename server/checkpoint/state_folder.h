@@ -5,7 +5,7 @@
 //   epoch/<20 digits>      a writer's claim, with the newest commit at that time, so that the loss
 //                          of that commit's manifest is noticed (term_claim.h)
 //   manifest/<20 digits>   one per commit (manifest.h)
-//   data/                  row files (row_file.h): base-<commit>-<epoch>-<server>[.<try>],
+//   data/                  row files (row_file.h): base-<commit>-<term>-<server>[.<try>],
 //                          delta-...
 //   lock-<server>          held by the process that is this server
 //   local-server           local state: the rank of the server whose folder this is alone

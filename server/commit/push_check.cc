@@ -126,7 +126,7 @@ FiniteScan::FiniteScan(const ValueLayout& layout)
   for (const ValueField& field : layout.fields()) {
     if (field.type == CellType::kFloat) continue;
     if (field.type == CellType::kBfloat16) {
-      // The upper number of a cell is checked as a float is, the lower one in addition.
+      // A cell holds two: the upper one is checked as a float is, the lower one by lower_.
       if (lower_.empty()) lower_.resize(mask_.size());
       std::fill_n(lower_.begin() + field.first, field.cells(), kLowerExponent);
       continue;

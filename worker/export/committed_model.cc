@@ -84,7 +84,7 @@ class FleetModel : public CommittedModel {
         {"state"});
   }
 
-  // Servers that keep commits tell the newest one to any client. It is the state of the servers
+  // Servers that keep commits report the newest one to any client. It is the state of the servers
   // unless the pass is in memory only.
   static CommittedVersion VersionOn(ParameterClient& client) {
     CommittedVersion version = {.pass = client.committed_pass()};

@@ -40,9 +40,10 @@ GroupSecret SecretOfRun(ParameterClient& client, uint32_t rank, const std::strin
     CISTERN_ASSIGN_OR_RETURN(const uint64_t value, client.RunSecret(peers));
     if (value != 0) return value;
     return WithOptions(
-        absl::NotFoundError(absl::StrCat(
-            "it has stored no secret for ", peers, " on server ", client.servers()[0].name,
-            ": it has not started, or has other peers or servers; give all workers the same")),
+        absl::NotFoundError(absl::StrCat("it has stored no secret for ", peers, " on server ",
+                                         client.servers()[0].name,
+                                         ": it has not started, or was given other peers or "
+                                         "servers; give all workers the same")),
         {"peers", "servers"});
   };
   return secret;

@@ -109,7 +109,7 @@ class FolderLook {
     fs::directory_iterator it(folder, error);
     if (error && (below.empty() || error != std::errc::no_such_file_or_directory)) {
       return absl::UnavailableError(
-          absl::StrCat("cannot list ", folder, ": ", error.message(), "; check that it is there"));
+          absl::StrCat("cannot list ", folder, ": ", error.message(), "; check that it exists"));
     }
     const bool marked =
         options_.completes != FileCompletes::kByMarker || fs::exists(folder + "_SUCCESS", error);
@@ -433,7 +433,7 @@ absl::StatusOr<std::unique_ptr<FeedSource>> OpenFolderFeed(const FolderFeedOptio
     if (mine.completes == FileCompletes::kByAge) {
       return absl::InvalidArgumentError(
           absl::StrCat(mine.folder,
-                       ": objects are complete once they are there, and have no age: "
+                       ": objects have no age, and are complete as soon as they exist: "
                        "set cistern.stream.complete to \"name\""));
     }
     mine.look_seconds = std::max(mine.look_seconds, kRemoteLookSeconds);

@@ -399,7 +399,7 @@ absl::Status KafkaPartition::CheckMessage(const rd_kafka_message_t& message) {
       return absl::DataLossError(absl::StrCat(
           PlaceOf(offset_), ": the topic does not hold it",
           bounds.ok() ? absl::StrCat(", but ", bounds->first, " to ", bounds->second) : "",
-          ": messages were deleted before they were read, or the topic was made anew; set "
+          ": messages were deleted before they were read, or the topic was created again; set "
           "cistern.stream.on_lost=skip to continue with what is left, or train a new run"));
     }
     case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
@@ -414,12 +414,12 @@ absl::Status KafkaPartition::CheckMessage(const rd_kafka_message_t& message) {
   }
 }
 
-// A topic that ends before the next offset was made anew: it holds other messages than it did.
+// A topic that ends before the next offset was deleted and created again: its messages are others.
 absl::Status KafkaPartition::SkipLost() {
   CISTERN_ASSIGN_OR_RETURN(const auto bounds, connection_->BoundsOf(topic_, partition_));
   if (offset_ > bounds.second) {
     return absl::DataLossError(absl::StrCat(PlaceOf(offset_), ": the topic ends at ", bounds.second,
-                                            ": it was made anew; train a new run"));
+                                            ": it was created again; train a new run"));
   }
   if (offset_ < bounds.first) {
     if (options_.status != nullptr) {

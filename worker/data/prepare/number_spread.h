@@ -16,8 +16,8 @@ struct NumberSpread {
   double log_mean = 0, log_deviation = 0;
   std::vector<double> sentinels;
   bool has_sentinel() const { return !sentinels.empty(); }
-  // Numbers beyond them are outliers, which would be all that a standardized column shows. Not set:
-  // there are none. In the logarithms of the numbers for a column that is cut in logarithms.
+  // Numbers beyond these bounds are outliers, which would flatten all others in a standardized
+  // column. Not set: there are none. Of logarithms, if those are asked for.
   std::optional<double> low, high;
   double farthest = 0;  // of the outliers
   double outliers = 0;  // the share of rows beyond the bounds, without those of sentinels

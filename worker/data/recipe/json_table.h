@@ -16,8 +16,8 @@ namespace cistern::data {
 // or *.ndjson, the first. It may be compressed.
 bool IsJsonLines(const std::string& path);
 
-// kInvalidArgument, with a command that converts it: a file of this machine is one JSON array of
-// objects, by its first two characters.
+// kInvalidArgument, with a command that converts it: a local file that begins as one JSON array of
+// objects ("[{").
 absl::Status CheckNoJsonArray(const std::string& path);
 
 // The columns of JSON Lines files: every member of any of their objects, in the order in which they

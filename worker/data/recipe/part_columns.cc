@@ -101,8 +101,8 @@ std::string SuffixOf(const std::string& name, const std::string& whole) {
   return name.substr(whole.size() + 1);
 }
 
-// How many numbers the lists in columns[whole] have, by the names of its parts among `known`; 0:
-// any number, or they are no lists.
+// The length of the lists in columns[whole], which follows from the names of its parts among
+// `known`; 0: it varies, or the column holds no lists.
 size_t ListLength(size_t whole, const std::vector<std::string>& columns, const Wholes& wholes,
                   const std::vector<std::string>& known) {
   size_t length = 0;

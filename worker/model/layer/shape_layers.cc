@@ -28,7 +28,7 @@ struct ColumnBlock {
 // has several blocks and one output.
 class SelectColumnsLayer : public Layer {
  public:
-  // rows, columns: of the input of a sample as a matrix; each output has as many rows. blocks[i]:
+  // rows, columns: the shape of a sample's input as a matrix; outputs have as many rows. blocks[i]:
   // the blocks of output i.
   SelectColumnsLayer(Tensor* in, size_t rows, size_t columns, std::vector<Tensor*> outs,
                      std::vector<std::vector<ColumnBlock>> blocks)
