@@ -6,8 +6,9 @@
 namespace cistern::data {
 
 // Whether a column holds dates or times: texts of one form, or numbers within the range of one, if
-// the name says so: seconds, milliseconds, microseconds or nanoseconds since 1970, days of a
-// spreadsheet, or digits YYYYMMDD, YYYYMMDDhh[mm[ss]], YYMMDDhh.
+// the name says so: seconds, milliseconds, microseconds or nanoseconds since 1970, ticks of Windows
+// and Chrome, days of a spreadsheet, since 1970 or Julian ones, or digits YYYYMMDD, YYYYDDD,
+// YYYYMMDDhh[mm[ss[fff]]], YYMMDDhh.
 bool IsTimeColumn(const ColumnProfile& column);
 
 }  // namespace cistern::data

@@ -9,10 +9,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/time/civil_time.h"
 #include "absl/time/time.h"
-#include "worker/data/recipe/field_values.h"
+#include "worker/data/prepare/plain_time.h"
 #include "worker/data/recipe/value_text.h"
 
 namespace cistern::data {
@@ -53,16 +52,17 @@ const std::vector<Format>& Formats() {
       }
     }
     for (const char* const whole :
-         {"%a, %d %b %Y %H:%M:%S %z", "%a, %d %b %Y %H:%M:%S %Z", "%a %b %d %H:%M:%S %z %Y",
-          "%a %b %d %H:%M:%S %Z %Y", "%a %b %d %H:%M:%S %Y", "%d/%b/%Y:%H:%M:%S %z",
-          "%E4Y%m%dT%H%M%SZ", "%E4Y%m%dT%H%M%S", "%E4Y%m%d %H:%M:%S", "%E4Y%m%d %H:%M",
+         {"%a, %d %b %Y %H:%M:%S %z", "%a %b %d %H:%M:%S %z %Y", "%a %b %d %H:%M:%S %Z %Y",
+          "%a %b %d %H:%M:%S %Y", "%d/%b/%Y:%H:%M:%S %z", "%E4Y%m%dT%H%M%SZ", "%E4Y%m%dT%H%M%S",
+          "%E4Y%m%d %H:%M:%S", "%E4Y%m%d %H:%M",
           // Without leading zeros, as Excel and Chinese programs write them.
           "%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%E*S", "%Y-%m-%d", "%Y-%m-%d %H:%M",
-          "%Y-%m-%d %H:%M:%E*S", "%Y\xe5\xb9\xb4%m\xe6\x9c\x88%d\xe6\x97\xa5",
-          "%Y\xe5\xb9\xb4%m\xe6\x9c\x88%d\xe6\x97\xa5 %H:%M",
-          "%Y\xe5\xb9\xb4%m\xe6\x9c\x88%d\xe6\x97\xa5 %H:%M:%E*S", "%E4Y%m%dT%H%M%E*SZ",
-          "%E4Y-%m-%d_%H:%M:%E*S", "%E4Y_%m_%d_%H_%M_%S", "%E4Y-%m-%d-%H-%M-%S", "%E4Y-%m-%d-%H",
-          "%E4Y/%m/%d/%H"}) {
+          "%Y-%m-%d %H:%M:%E*S", "%Y-%m-%d %H", "%E4Y%m%dT%H%M%E*SZ", "%E4Y-%m-%d_%H:%M:%E*S",
+          "%E4Y_%m_%d_%H_%M_%S", "%E4Y-%m-%d-%H-%M-%S", "%E4Y-%m-%d-%H", "%E4Y/%m/%d/%H",
+          "%E4Y%m%d %H", "%E4Y%m%d_%H%M%S", "%E4Y%m%d-%H%M%S",
+          // Of SAS, and of Oracle.
+          "%d%b%Y", "%d%b%y", "%d%b%Y:%H:%M:%E*S", "%d%b%y:%H:%M:%E*S", "%d-%b-%y %I.%M.%E*S %p",
+          "%d-%b-%Y %I.%M.%E*S %p"}) {
       all->push_back({whole, 0});
     }
     for (const char* const time : times) {
@@ -111,135 +111,6 @@ std::optional<int64_t> IsoOrder(absl::string_view text) {
   return absl::SimpleAtoi(digits, &order) ? std::optional(order) : std::nullopt;
 }
 
-// Without what databases and servers write around a time: [24/Mar/2024:10:15:00 +0000],
-// ISODate("2024-05-31T10:15:00Z"), Timestamp('2024-05-31 10:15:00').
-absl::string_view BareTime(absl::string_view text) {
-  if (absl::ConsumePrefix(&text, "[")) {
-    absl::ConsumeSuffix(&text, "]");
-    return text;
-  }
-  const size_t open = text.find('(');
-  if (open == 0 || open == absl::string_view::npos || !absl::ConsumeSuffix(&text, ")")) return text;
-  const absl::string_view name = text.substr(0, open);
-  if (!std::all_of(name.begin(), name.end(), absl::ascii_isalpha)) return text;
-  return WithoutQuotes(text.substr(open + 1));
-}
-
-// English short names, and how months begin in German, French, Spanish, Italian and Portuguese.
-// Longer beginnings come first.
-struct MonthName {
-  absl::string_view begin, english;
-};
-constexpr MonthName kMonths[] = {{"januar", "Jan"},
-                                 {"janv", "Jan"},
-                                 {"jan", "Jan"},
-                                 {"ene", "Jan"},
-                                 {"gen", "Jan"},
-                                 {"j\xc3\xa4n", "Jan"},
-                                 {"f\xc3\xa9v", "Feb"},
-                                 {"fev", "Feb"},
-                                 {"feb", "Feb"},
-                                 {"m\xc3\xa4r", "Mar"},
-                                 {"mar", "Mar"},
-                                 {"avr", "Apr"},
-                                 {"abr", "Apr"},
-                                 {"apr", "Apr"},
-                                 {"mai", "May"},
-                                 {"may", "May"},
-                                 {"mag", "May"},
-                                 {"juin", "Jun"},
-                                 {"jun", "Jun"},
-                                 {"giu", "Jun"},
-                                 {"juil", "Jul"},
-                                 {"jul", "Jul"},
-                                 {"lug", "Jul"},
-                                 {"ao\xc3\xbb", "Aug"},
-                                 {"aou", "Aug"},
-                                 {"aug", "Aug"},
-                                 {"ago", "Aug"},
-                                 {"sep", "Sep"},
-                                 {"set", "Sep"},
-                                 {"oct", "Oct"},
-                                 {"okt", "Oct"},
-                                 {"out", "Oct"},
-                                 {"ott", "Oct"},
-                                 {"nov", "Nov"},
-                                 {"d\xc3\xa9"
-                                  "c",
-                                  "Dec"},
-                                 {"dec", "Dec"},
-                                 {"dez", "Dec"},
-                                 {"dic", "Dec"}};
-
-// The English name of the month that a word names in one of the languages; "": none.
-absl::string_view EnglishMonth(absl::string_view word) {
-  const auto month = std::find_if(std::begin(kMonths), std::end(kMonths), [&](const auto& one) {
-    return absl::StartsWithIgnoreCase(word, one.begin);
-  });
-  return month == std::end(kMonths) ? "" : month->english;
-}
-
-// "1er janvier 2024", "31. Mai 2024", "3 de enero de 2024 10:15" and "05-Okt-2024" as in English:
-// "1 Jan 2024". Texts without such a month stay.
-std::string WithEnglishMonth(absl::string_view text) {
-  std::string english;
-  bool found = false;
-  const auto is_of_word = [](unsigned char c) { return absl::ascii_isalpha(c) || c >= 0x80; };
-  for (size_t i = 0; i < text.size();) {
-    size_t end = i;
-    while (end < text.size() && is_of_word(static_cast<unsigned char>(text[end]))) ++end;
-    const absl::string_view word = text.substr(i, end - i);
-    const absl::string_view month = word.size() < 3 ? "" : EnglishMonth(word);
-    if (!month.empty()) {
-      absl::StrAppend(&english, month);
-      found = true;
-      if (end < text.size() && text[end] == '.') ++end;  // janv.
-    } else if (word == "de" || word == "del") {
-      absl::StripTrailingAsciiWhitespace(&english);
-    } else if (word != "er") {
-      absl::StrAppend(&english, word);
-    }
-    if (word.empty()) {
-      const bool is_of_day = text[i] == '.' && text.substr(i + 1, 1) == " ";  // 31. Mai
-      if (!is_of_day) english += text[i];
-      ++end;
-    }
-    i = end;
-  }
-  return found ? english : std::string(text);
-}
-
-// What .NET writes, /Date(1711274400000+0100)/: milliseconds since 1970 in UTC; and days of ISO's
-// weeks, 2024-W12-7. As ISO's dates; other texts stay.
-std::string AsIsoDate(absl::string_view text) {
-  int64_t number = 0, year = 0;
-  absl::string_view digits = text;
-  if (absl::ConsumePrefix(&digits, "/Date(") && absl::ConsumeSuffix(&digits, ")/")) {
-    digits = digits.substr(0, digits.find_first_of("+-", 1));
-    if (!absl::SimpleAtoi(digits, &number)) return std::string(text);
-    return absl::FormatTime("%Y-%m-%d %H:%M:%E3S", absl::FromUnixMillis(number),
-                            absl::UTCTimeZone());
-  }
-  const bool is_week = text.size() == 10 && text.substr(4, 2) == "-W" && text[8] == '-';
-  if (!is_week || !absl::SimpleAtoi(text.substr(0, 4), &year) ||
-      !absl::SimpleAtoi(absl::StrCat(text.substr(6, 2), text.substr(9)), &number)) {
-    return std::string(text);
-  }
-  const int64_t week = number / 10, weekday = number % 10;
-  if (week < 1 || week > 53 || weekday < 1 || weekday > 7) return std::string(text);
-  // ISO 8601: week 1 has January 4, and weeks begin on Monday.
-  const absl::CivilDay begin = absl::NextWeekday(absl::CivilDay(year, 1, 4), absl::Weekday::monday);
-  const absl::CivilDay day = begin + 7 * (week - 2) + (weekday - 1);
-  return absl::FormatCivilTime(day);
-}
-
-// As the forms are written.
-std::string PlainTime(absl::string_view text) {
-  text = BareTime(text);
-  if (absl::StartsWith(text, "/") || absl::StrContains(text, "-W")) return AsIsoDate(text);
-  return WithEnglishMonth(text);
-}
-
 // The first and the last number of 24-05-31; nothing in other texts.
 std::optional<std::pair<int, int>> EndsOfDate(absl::string_view text) {
   if (text.size() < 8 || text[2] != '-' || text[5] != '-') return std::nullopt;
@@ -284,8 +155,11 @@ bool TimeForms::AddTime(absl::string_view text) {
     last_.set(static_cast<size_t>(ends->second));
   }
   if (text.size() < kShortest || text.size() > kLongest ||
-      text.find_first_of("0123456789") == absl::string_view::npos ||
-      text.find_first_of("/-. ,:_T\xe5") == absl::string_view::npos) {
+      text.find_first_of("0123456789") == absl::string_view::npos) {
+    return false;
+  }
+  const bool has_month = absl::ascii_isdigit(text[0]) && absl::ascii_isalpha(text[2]);  // 31MAY24
+  if (!has_month && text.find_first_of("/-. ,:_T") == absl::string_view::npos) {
     return false;
   }
   for (Set& set : possible_) {

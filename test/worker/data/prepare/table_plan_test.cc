@@ -557,48 +557,5 @@ TEST_F(TablePlanTest, PointsOfThousandsAreRead) {
   EXPECT_THAT(Choice("amount").note, HasSubstr("thousands separated by ."));
 }
 
-// The order of a text in the form that it has; 0: it has none.
-int64_t OrderInItsForm(absl::string_view text) {
-  TimeForms forms;
-  forms.Add(text);
-  return forms.any() ? TimeOrder(text, forms.form()).value_or(0) : 0;
-}
-
-TEST(TimeOrder, ReadsMonthsOfOtherLanguages) {
-  for (const char* const text :
-       {"1er janvier 2024", "1 janv. 2024", "1. Januar 2024", "01-Jan-2024", "1 de enero de 2024",
-        "1 gennaio 2024", "1 J\xc3\xa4n 2024", "January 1, 2024"}) {
-    EXPECT_EQ(OrderInItsForm(text), 20240101000000) << text;
-  }
-  EXPECT_EQ(OrderInItsForm("15 ao\xc3\xbbt 2024 10:15"), 20240815101500);
-  EXPECT_EQ(OrderInItsForm("3. M\xc3\xa4rz 2024"), 20240303000000);
-  EXPECT_EQ(OrderInItsForm("31-Okt-2024"), 20241031000000);
-  EXPECT_EQ(OrderInItsForm("7 d\xc3\xa9"
-                           "cembre 2024"),
-            20241207000000);
-  EXPECT_EQ(OrderInItsForm("30 juin 2024"), 20240630000000);
-  EXPECT_EQ(OrderInItsForm("30 juillet 2024"), 20240730000000);
-  for (const char* const text : {"3 de 2024", "1 janitor 20245", "room 1 Jan"}) {
-    EXPECT_EQ(OrderInItsForm(text), 0) << text;
-  }
-}
-
-// The dates are those of Python's date.fromisocalendar.
-TEST(TimeOrder, ReadsDaysOfWeeksAndNetDates) {
-  EXPECT_EQ(OrderInItsForm("2024-W12-7"), 20240324000000);
-  EXPECT_EQ(OrderInItsForm("2021-W01-1"), 20210104000000);
-  EXPECT_EQ(OrderInItsForm("2020-W53-5"), 20210101000000);
-  EXPECT_EQ(OrderInItsForm("/Date(1711274400000)/"), 20240324100000);
-  EXPECT_EQ(OrderInItsForm("/Date(1711274400000+0100)/"), 20240324100000);
-  EXPECT_EQ(OrderInItsForm("/Date(soon)/"), 0);
-}
-
-TEST(TimeOrder, OrdersDatesAndNumbers) {
-  EXPECT_EQ(TimeOrder("2024-05-31"), 20240531000000);
-  EXPECT_EQ(TimeOrder("2024-05-31T12:30:00.5Z"), 20240531123000);
-  EXPECT_EQ(TimeOrder("1700000000"), 1700000000);
-  EXPECT_FALSE(TimeOrder("soon").has_value());
-}
-
 }  // namespace
 }  // namespace cistern::data
