@@ -59,10 +59,34 @@ constexpr Scale kScales[] = {{Scale::kCount, "k", 1e3},
                              {Scale::kTime, "d", 86400},
                              {Scale::kTime, "day", 86400},
                              {Scale::kTime, "days", 86400},
+                             {Scale::kTime, "week", 604800},
+                             {Scale::kTime, "weeks", 604800},
+                             // A year of the Julian calendar, and a twelfth of it.
+                             {Scale::kTime, "month", 2629800},
+                             {Scale::kTime, "months", 2629800},
+                             {Scale::kTime, "yr", 31557600},
+                             {Scale::kTime, "yrs", 31557600},
+                             {Scale::kTime, "year", 31557600},
+                             {Scale::kTime, "years", 31557600},
                              {Scale::kLength, "mm", 1e-3},
                              {Scale::kLength, "cm", 1e-2},
                              {Scale::kLength, "m", 1},
                              {Scale::kLength, "km", 1e3},
+                             // International yard and pound, 1959.
+                             {Scale::kLength, "mi", 1609.344},
+                             {Scale::kLength, "yd", 0.9144},
+                             {Scale::kLength, "ft", 0.3048},
+                             {Scale::kLength, "'", 0.3048},
+                             {Scale::kLength, "in", 0.0254},
+                             {Scale::kLength, "\"", 0.0254},
+                             {Scale::kMass, "lb", 453.59237},
+                             {Scale::kMass, "lbs", 453.59237},
+                             {Scale::kMass, "oz", 28.349523125},
+                             {Scale::kVolume, "ml", 1e-3},
+                             {Scale::kVolume, "mL", 1e-3},
+                             {Scale::kVolume, "cl", 1e-2},
+                             {Scale::kVolume, "l", 1},
+                             {Scale::kVolume, "L", 1},
                              {Scale::kMass, "mg", 1e-3},
                              {Scale::kMass, "g", 1},
                              {Scale::kMass, "kg", 1e3},
@@ -72,6 +96,13 @@ constexpr Scale kScales[] = {{Scale::kCount, "k", 1e3},
                              {Scale::kCount, "mn", 1e6},
                              {Scale::kCount, "\xe4\xb8\x87", 1e4},
                              {Scale::kCount, "\xe4\xba\xbf", 1e8}};
+
+// Whether a unit is the plural of another: items, of item. Those of a letter or two are symbols.
+bool IsPluralOf(absl::string_view plural, absl::string_view unit) {
+  constexpr size_t kShortest = 3;
+  return unit.size() >= kShortest && plural.size() == unit.size() + 1 && plural.back() == 's' &&
+         absl::StartsWith(plural, unit);
+}
 
 }  // namespace
 
@@ -90,7 +121,7 @@ Scale::Family FamilyOf(absl::string_view unit) {
 }
 
 bool AreSameUnits(absl::string_view a, absl::string_view b) {
-  if (a == b) return true;
+  if (a == b || IsPluralOf(a, b) || IsPluralOf(b, a)) return true;
   return std::any_of(std::begin(kSameUnits), std::end(kSameUnits), [&](const auto& names) {
     return std::count(std::begin(names), std::end(names), a) > 0 &&
            std::count(std::begin(names), std::end(names), b) > 0;

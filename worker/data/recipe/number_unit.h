@@ -9,7 +9,7 @@ namespace cistern::data {
 
 // What a number is multiplied by: 1.5M is 1500000, 3 KB are 3000, 2 min are 120.
 struct Scale {
-  enum Family { kCount, kBytes, kTime, kLength, kMass, kFamilies } family;
+  enum Family { kCount, kBytes, kTime, kLength, kMass, kVolume, kFamilies } family;
   const char* unit;
   double factor;
 };
@@ -18,13 +18,16 @@ struct Scale {
 const Scale* ScaleOf(absl::string_view unit, Scale::Family family);
 
 // The units of forms whose numbers have several that are multiples of each other.
-inline constexpr std::pair<Scale::Family, const char*> kBaseUnits[] = {
-    {Scale::kBytes, "B"}, {Scale::kTime, "s"}, {Scale::kLength, "m"}, {Scale::kMass, "g"}};
+inline constexpr std::pair<Scale::Family, const char*> kBaseUnits[] = {{Scale::kBytes, "B"},
+                                                                       {Scale::kTime, "s"},
+                                                                       {Scale::kLength, "m"},
+                                                                       {Scale::kMass, "g"},
+                                                                       {Scale::kVolume, "l"}};
 
 // The family whose base unit it is; of any other, such as none, counts. B alone is a billion.
 Scale::Family FamilyOf(absl::string_view unit);
 
-// Whether two units are one, as $ and USD are; "" is one with itself alone.
+// Whether two units are one, as $ and USD are, and item and items; "" is one with itself alone.
 bool AreSameUnits(absl::string_view a, absl::string_view b);
 
 // Whether a unit may stand before its number, in any case: the sign of a currency and the like.

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "worker/data/recipe/number_unit.h"
 
 namespace cistern::data {
@@ -161,6 +162,56 @@ TEST(NumberForm, IsFoundAndReadsTheNumberBack) {
        {},
        "1.2\xe4\xb8\x87",
        "12000.0"},
+      // Whole numbers with fractions, which stand alone below 1; in the lengths and masses of
+      // England.
+      {[](int x) { return x % 9 == 0 ? "5/8" : absl::StrCat(x, " ", x % 7, "/8"); },
+       {},
+       "3/8",
+       "0.375"},
+      {[](int x) { return absl::StrCat(x, "\xc2\xbd"); }, {}, "10\xe2\x85\x9c", "10.375000"},
+      {[](int x) { return absl::StrCat(x % 7, " ft ", x % 12, " in"); },
+       {'.', 0, "m", {}},
+       "5'11\"",
+       "1.8034"},
+      {[](int x) { return absl::StrCat(x / 100.0, x % 2000 == 0 ? " kg" : " lb"); },
+       {'.', 0, "g", {}},
+       "1 lb",
+       "453.59237"},
+      {[](int x) { return x % 2000 == 0 ? absl::StrCat(x, " ml") : absl::StrCat(x / 1e3, " l"); },
+       {'.', 0, "l", {}},
+       "33 cl",
+       "0.33"},
+      // Of one or several things; without cents; with its name; as Python prints it; in Hindi.
+      {[](int x) { return x % 2000 == 0 ? "1 item" : absl::StrCat(x, " items"); },
+       {'.', 0, "item", {}},
+       "2 items",
+       "2"},
+      {[](int x) { return absl::StrCat("CHF ", x, x % 2000 == 0 ? ".50" : ".-"); },
+       {'.', 0, "CHF", {}},
+       "CHF 26.-",
+       "26"},
+      {[](int x) { return absl::StrCat("price: ", x, ".5"); },
+       {'.', 0, "price:", {}},
+       "price: 7",
+       "7"},
+      {[](int x) { return absl::StrCat("Decimal('", x, ".25')"); }, {}, "np.float64(7.5)", "7.5"},
+      {[](int x) { return absl::StrCat("\xe0\xa5\xa7", x); },
+       {},
+       "\xe0\xa5\xad.\xe0\xa5\xab",
+       "7.5"},
+      {[](int x) { return absl::StrCat(x, "..", x + 9); },
+       {},
+       "3\xe2\x80\xa6"
+       "5",
+       "4.0"},
+      {[](int x) { return absl::StrCat(x % 50 + 10, ":", x % 49 + 10, ".5"); },
+       {},
+       "1:23.5",
+       "83.5"},
+      {[](int x) { return absl::StrFormat("(%d.0, %d.0]", x - 500, x + 500); },
+       {},
+       "(-0.5, 20.5]",
+       "10.0"},
       // All of one unit are in that unit.
       {[](int x) { return absl::StrCat(x, "k"); }, {'.', 0, "k", {}}, "5k", "5"}};
   for (const Case& one : cases) {
@@ -212,12 +263,14 @@ TEST(NumberForm, CodesAndListsHaveNone) {
       [](int x) { return absl::StrCat(x % 24, ":30"); },
       [](int x) { return absl::StrCat(101 + x % 800, ",", 101 + x % 700); },
       [](int x) { return absl::StrCat(101 + x % 800, " ", 101 + x % 700); },
-      [](int x) { return absl::StrCat(x, x % 2000 == 0 ? " kg" : " lb"); },
+      [](int x) { return absl::StrCat(x, x % 2000 == 0 ? " kg" : " USD"); },
       [](int x) { return absl::StrCat("0x", x); },
       [](int x) { return absl::StrCat(x % 24 + 10, ":", x % 49 + 10); },
       [](int x) { return absl::StrCat(x % 90, x % 3 == 0 ? "B" : ""); },
       [](int x) { return absl::StrCat("$", x, x % 2000 == 0 ? ".5k" : " lb"); },
       [](int x) { return absl::StrCat(x % 28 + 1, ".03.2024"); },
+      [](int x) { return absl::StrCat("id: ", x); },
+      [](int x) { return absl::StrCat(x % 7 + 1, " ft ", x % 12, x % 2000 == 0 ? " in" : " oz"); },
       // No ranges: telephones, months, days, scores, uuids, parts of a catalogue; no estimates:
       // states.
       [](int x) { return absl::StrCat(212 + x % 90, "-", 1000 + x * 7 % 9000); },

@@ -16,6 +16,10 @@ TEST(NumberUnit, MultipliesByTheUnitsOfAFamily) {
   EXPECT_DOUBLE_EQ(ScaleOf("m", Scale::kLength)->factor, 1);
   EXPECT_DOUBLE_EQ(ScaleOf("km", Scale::kLength)->factor, 1000);
   EXPECT_DOUBLE_EQ(ScaleOf("kg", Scale::kMass)->factor, 1000);  // grams
+  // The international yard and pound of 1959.
+  EXPECT_DOUBLE_EQ(ScaleOf("mi", Scale::kLength)->factor, 5280 * 12 * 0.0254);
+  EXPECT_DOUBLE_EQ(ScaleOf("oz", Scale::kMass)->factor, 453.59237 / 16);
+  EXPECT_DOUBLE_EQ(ScaleOf("cl", Scale::kVolume)->factor, 0.01);
   EXPECT_DOUBLE_EQ(ScaleOf("KiB", Scale::kBytes)->factor, 1024);
   EXPECT_DOUBLE_EQ(ScaleOf("B", Scale::kBytes)->factor, 1);
   EXPECT_DOUBLE_EQ(ScaleOf("B", Scale::kCount)->factor, 1e9);
@@ -36,6 +40,8 @@ TEST(NumberUnit, ACurrencyHasSeveralNames) {
   EXPECT_TRUE(AreSameUnits("$", "USD"));
   EXPECT_TRUE(AreSameUnits("Rs.", "INR"));
   EXPECT_TRUE(AreSameUnits("kWh", "kWh"));
+  EXPECT_TRUE(AreSameUnits("items", "item"));
+  EXPECT_FALSE(AreSameUnits("m", "ms"));
   EXPECT_FALSE(AreSameUnits("$", "EUR"));
   EXPECT_FALSE(AreSameUnits("$", ""));
   EXPECT_TRUE(MayStandBefore("usd"));
