@@ -14,9 +14,13 @@ namespace {
 
 // Separators that hardly occur for another reason, and those that do.
 constexpr char kClearSeparators[] = {'|', ';'};
-constexpr char kOtherSeparators[] = {'\x01', '\x02', '\x1d', '\t', '^', ',', '#', '~', '&', ' '};
+constexpr char kOtherSeparators[] = {'\x01', '\x02', '\x1d', '\x1e', '\x1f', '\t',
+                                     '^',    ',',    '#',    '~',    '&',    ' '};
+// Separators with a space at either side, which may occur inside values otherwise: Home & Garden >
+// Tools.
+constexpr char kSpacedSeparators[] = {'>', '/', '+', '*', '&'};
 // Separators of paths and times, too: of lists, fields hold different numbers of values.
-constexpr char kVariedSeparators[] = {'/', '\n', '+', ':'};
+constexpr char kVariedSeparators[] = {'>', '/', '\n', '+', ':', '*', '$', '%', '@', '!', '\\'};
 // Separators within names, dates and codes: of lists, moreover, most fields are new, so that as
 // whole texts they tell nothing, and each value is in many of them.
 constexpr char kNameSeparators[] = {'_', '-', '.'};
@@ -128,6 +132,12 @@ class ListFinder {
       const bool fewer = look.distinct.size() < texts_.size();
       if (fewer && HasSeveral(look, Recombine(look) ? kSeveralAtAll : kMinSeveral)) return form;
     }
+    for (const char one : kSpacedSeparators) {
+      if (!IsCommon(one) || !IsSpaced(one)) continue;
+      ListForm form{one, /*list=*/true};
+      const Look look = LookAtValues(fields_, &form);
+      if (HasSeveral(look, kSeveralAtAll) && Recombine(look)) return form;
+    }
     for (const char one : kOtherSeparators) {
       if (!IsCommon(one) || (one == ',' && AreNumbersWithCommas(fields_))) continue;
       ListForm form{one, /*list=*/one == ',' || one == ' '};
@@ -172,6 +182,16 @@ class ListFinder {
     const auto count = std::count_if(fields_.begin(), fields_.end(), holds);
     return static_cast<double>(count) >= kSeveralAtAll * static_cast<double>(fields_.size());
   }
+  // Whether nearly all fields with this separator have spaces around it.
+  bool IsSpaced(char separator) const {
+    const std::string spaced = absl::StrFormat(" %c ", separator);
+    size_t with = 0, with_spaces = 0;
+    for (const absl::string_view field : fields_) {
+      with += absl::StrContains(field, separator);
+      with_spaces += absl::StrContains(field, spaced);
+    }
+    return static_cast<double>(with_spaces) >= kMinBrackets * static_cast<double>(with);
+  }
   static bool HasSeveral(const Look& look, double least) {
     return static_cast<double>(look.several) >= least * static_cast<double>(look.fields);
   }
@@ -189,7 +209,7 @@ class ListFinder {
 
   // Texts of the sample may be cut off at the end.
   std::optional<ListForm> InBrackets(char separator) const {
-    size_t brackets = 0, commas = 0, bars = 0;
+    size_t brackets = 0, commas = 0, bars = 0, pairs = 0, rounds = 0;
     for (const absl::string_view field : fields_) {
       const bool cut = field.size() >= TableProfile::kSampleText;
       const absl::string_view inside = InsideBrackets(field);
@@ -197,6 +217,8 @@ class ListFinder {
       brackets += (cut && opens) || inside.size() + 2 <= absl::StripAsciiWhitespace(field).size();
       commas += absl::StrContains(inside, ',');
       bars += absl::StrContains(inside, '|');
+      pairs += absl::StrContains(inside, "][");
+      rounds += absl::StrContains(inside, ")(");
     }
     if (static_cast<double>(brackets) < kMinBrackets * static_cast<double>(fields_.size())) {
       return std::nullopt;
@@ -205,6 +227,9 @@ class ListFinder {
     const bool spaces = commas == 0 && std::any_of(fields_.begin(), fields_.end(), [](auto field) {
                           return absl::StrContains(InsideBrackets(field), ' ');
                         });
+    // A pair of brackets for each value: [a][b].
+    const bool is_pair = separator == 0 && commas == 0 && pairs + rounds > 0;
+    if (is_pair) return ListForm{pairs > 0 ? ']' : ')'};
     ListForm form{separator != 0 ? separator
                   : commas > 0   ? ','
                   : bars > 0     ? '|'

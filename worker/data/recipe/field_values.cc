@@ -31,6 +31,20 @@ size_t EndOfValue(absl::string_view field, char separator) {
   return i;
 }
 
+// The bracket that begins a value which `separator` ends, as in <a><b>; 0: it is no bracket.
+char OpeningOf(char separator) {
+  switch (separator) {
+    case '>':
+      return '<';
+    case ']':
+      return '[';
+    case ')':
+      return '(';
+    default:
+      return 0;
+  }
+}
+
 // The list in what Python and its libraries print: "array([1, 2], dtype=int8)" is "[1, 2]".
 absl::string_view WithoutCall(absl::string_view field) {
   const size_t open = OpensCall(field);
@@ -64,8 +78,12 @@ absl::string_view InsideBrackets(absl::string_view field) {
 absl::string_view TakeValue(char separator, bool list, absl::string_view* field) {
   const size_t end =
       list ? EndOfValue(*field, separator) : std::min(field->find(separator), field->size());
-  const absl::string_view value = field->substr(0, end);
+  absl::string_view value = field->substr(0, end);
   field->remove_prefix(std::min(end + 1, field->size()));
+  if (const char open = OpeningOf(separator); open != 0) {
+    const absl::string_view bare = absl::StripAsciiWhitespace(value);
+    if (!bare.empty() && bare.front() == open) value = bare.substr(1);
+  }
   return value;
 }
 

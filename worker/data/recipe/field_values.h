@@ -18,7 +18,8 @@ absl::string_view InsideBrackets(absl::string_view field);
 size_t OpensCall(absl::string_view field);
 
 // Removes the next value from the front of `field`, with its separator. list: as in Recipe::Source;
-// a separator inside quotes separates nothing, and the separator ' ' stands for any space.
+// a separator inside quotes separates nothing, and the separator ' ' stands for any space. A
+// closing bracket that separates has an opening one before each value: <a><b>, [a][b].
 absl::string_view TakeValue(char separator, bool list, absl::string_view* field);
 
 // Removes the weight from "value:0.5", "value=0.5" or "value(0.5)"; false if there is none. weight:

@@ -372,9 +372,13 @@ void PartFinder::AddList(absl::string_view field, Lists* lists) const {
   for (const absl::string_view text : numbers) {
     if (StandsForNoNumber(text)) continue;
     ++lists->values;
-    lists->others = lists->others || !IsFiniteNumber(text);
-    lists->fractions += !IsInteger(text);
-    lists->truths += text == "0" || text == "1";
+    double number = 0;
+    const bool is_truth = IsTruth(text);
+    lists->others = lists->others || (!is_truth && !IsFiniteNumber(text));
+    lists->fractions += !is_truth && !IsInteger(text);
+    lists->truths += is_truth || text == "0" || text == "1";
+    lists->negatives +=
+        text[0] == '-' && ReadNumber(text, &number) == NumberKind::kFinite && number < -1;
   }
   if (numbers.empty()) return;
   Lengths& length = lists->lengths[numbers.size()];
@@ -477,7 +481,9 @@ PartFinder::Parts PartFinder::PartsOf(size_t place, const std::string& name) con
   }
   const bool holds_fractions = 10 * lists.fractions > 9 * lists.values;
   const bool is_vector = usual->first > 1 && kUsualLengthOf * parts.odd <= rows;
-  if (!holds_fractions && !(is_vector && lists.truths == lists.values)) return Parts();
+  const bool are_truths = lists.truths == lists.values;
+  const bool are_signed = 10 * lists.negatives > lists.values;  // ids are not
+  if (!holds_fractions && !(is_vector && (are_truths || are_signed))) return Parts();
   if (!is_vector) return {{name + ".mean", name + ".size"}};
   for (size_t i = 0; i < usual->first; ++i) parts.columns.push_back(absl::StrCat(name, ".", i));
   return parts;

@@ -125,10 +125,10 @@ class PartFinder {
   };
   // Of the column at `place`, called `name`. Of records, one for each place: all but one in a
   // hundred have as many values, a place holds fractions, and another no numbers. Of lists of
-  // numbers: one for each place if all hold fractions, or only 0 and 1, and nearly all are equally
-  // long; mean and size of other fractions. Of objects: their members, if nearly all fields are
-  // objects and have many members in common, or hold words; maps of values to weights are lists.
-  // None of anything else.
+  // numbers: one for each place if all hold fractions, or only 0 and 1 (or true and false), or many
+  // negative numbers, as quantized vectors do, and nearly all are equally long; mean and size of
+  // other fractions. Of objects: their members, if nearly all fields are objects and have many
+  // members in common, or hold words; maps of values to weights are lists. None of anything else.
   Parts PartsOf(size_t place, const std::string& name) const;
 
  private:
@@ -138,6 +138,7 @@ class PartFinder {
   struct Lists {
     bool others = false;  // a field is no list of numbers
     uint64_t values = 0, fractions = 0, truths = 0, singles = 0;
+    uint64_t negatives = 0;             // below -1, which may stand for no value
     std::map<size_t, Lengths> lengths;  // of lists that are not empty
   };
   struct Objects {

@@ -40,6 +40,14 @@ TEST(PartFinder, OthersHaveTheirMeanAndSize) {
   EXPECT_THAT(ColumnsOf({"[0.5]", "[0.5, 2.25]"}), ElementsAre("v.mean", "v.size"));
 }
 
+TEST(PartFinder, TruthsAndQuantizedVectorsHavePlaces) {
+  EXPECT_THAT(ColumnsOf({"[True, False]", "[False, False]"}), ElementsAre("v.0", "v.1"));
+  EXPECT_THAT(ColumnsOf({"[true,1,0]", "[0,false,1]"}), ElementsAre("v.0", "v.1", "v.2"));
+  EXPECT_THAT(ColumnsOf({"[-128, 5]", "[17 -90]"}), ElementsAre("v.0", "v.1"));
+  // Ids, and -1 for none.
+  EXPECT_THAT(ColumnsOf({"[12, 7, -1]", "[9, -1, -1]"}), IsEmpty());
+}
+
 TEST(PartFinder, IdsWordsAndSingleNumbersAreNoVectors) {
   EXPECT_THAT(ColumnsOf({"17 23", "4 99"}), IsEmpty());
   EXPECT_THAT(ColumnsOf({"0.5 1.5", "0.5 blue"}), IsEmpty());

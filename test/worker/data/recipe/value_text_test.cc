@@ -137,6 +137,9 @@ TEST(FieldValues, ReadsTheListsOfOtherPrograms) {
   Recipe::Source spaces{"tags", false, ' '};
   spaces.list = true;
   EXPECT_THAT(ValuesOf("[27  9\n 3]", spaces), ElementsAre("27", "", "9", "", "3"));
+  EXPECT_THAT(ValuesOf("<c++><go>", {"tags", false, '>'}), ElementsAre("c++", "go"));
+  EXPECT_THAT(ValuesOf("[a] [b]", {"tags", false, ']'}), ElementsAre("a", "b"));
+  EXPECT_THAT(ValuesOf("a>b", {"tags", false, '>'}), ElementsAre("a", "b"));
   Recipe::Source weights{"tags", false, '|'};
   weights.weights = true;
   EXPECT_THAT(ValuesOf("a:0.5|b:0.3|c:0", weights), ElementsAre("a", "b"));
