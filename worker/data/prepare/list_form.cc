@@ -156,7 +156,7 @@ class ListFinder {
       const Look look = LookAs(fields_, form);
       const bool often = look.values >= kUsesOfNamed * look.distinct.size();
       if (often && HasSeveral(look, kMinSeveral) && Recombine(look) && CountsVary(look) &&
-          !AreNumbers(look)) {
+          (one != '.' || !AreNumbers(look))) {
         return form;
       }
     }
@@ -168,7 +168,7 @@ class ListFinder {
   bool AreNew() const {
     return static_cast<double>(texts_.size()) >= kMinNewTexts * static_cast<double>(fields_.size());
   }
-  // Whether most values are numbers, as those of versions, addresses and dates are.
+  // Whether most values are numbers, as those of versions and addresses are.
   static bool AreNumbers(const Look& look) {
     size_t numbers = 0;
     for (const auto& [value, count] : look.distinct) numbers += IsInteger(value);

@@ -96,7 +96,10 @@ std::optional<CompoundAmount> OnClock(absl::string_view text) {
     if (whole.size() < digits_least || whole.size() > digits_most) return std::nullopt;
     if (fields[i].find_first_not_of("0123456789.") != absl::string_view::npos) return std::nullopt;
     if (!last && whole.size() != fields[i].size()) return std::nullopt;
-    if (!absl::SimpleAtod(fields[i], &x) || (i > 0 && x >= 60)) return std::nullopt;
+    // 59.97 seconds may have become 60.0.
+    if (!absl::SimpleAtod(fields[i], &x) || (i > 0 && x >= 60 && fields[i] != "60.0")) {
+      return std::nullopt;
+    }
     clock = clock * 60 + x;
   }
   const bool is_certain = parts == 3 || absl::StrContains(text, '.');

@@ -54,6 +54,19 @@ absl::string_view WithoutCall(absl::string_view field) {
   return close == absl::string_view::npos ? field : inside.substr(0, close + 1);
 }
 
+// The places of a sparse vector as Spark prints it: "(30,[1,5],[0.5,2.0])" is "1,5". Null: another
+// text.
+absl::string_view PlacesOfSparse(absl::string_view field) {
+  if (!absl::ConsumePrefix(&field, "(")) return {};
+  const size_t size = field.find_first_not_of("0123456789");
+  if (size == 0 || size == absl::string_view::npos) return {};
+  field.remove_prefix(size);
+  if (!absl::ConsumePrefix(&field, ",[")) return {};
+  const size_t close = field.find("],[");
+  return close == absl::string_view::npos || !absl::EndsWith(field, "])") ? absl::string_view()
+                                                                          : field.substr(0, close);
+}
+
 }  // namespace
 
 size_t OpensCall(absl::string_view field) {
@@ -61,13 +74,22 @@ size_t OpensCall(absl::string_view field) {
   const auto is_of_name = [](char c) { return absl::ascii_isalpha(c) || c == '.' || c == '_'; };
   while (name < field.size() && is_of_name(field[name])) ++name;
   if (name == 0 || name == field.size() || field[name] != '(') return 0;
-  const size_t inside = field.find_first_not_of(" \n", name + 1);
-  return inside < field.size() && absl::StrContains("[{", field[inside]) ? name + 1 : 0;
+  size_t begin = name + 1;
+  // defaultdict(<class 'float'>, {...})
+  const size_t type = field.find(">, ", begin);
+  if (absl::StartsWith(field.substr(begin), "<class ") && type != absl::string_view::npos) {
+    begin = type + 3;
+  }
+  const size_t inside = field.find_first_not_of(" \n", begin);
+  return inside < field.size() && absl::StrContains("[{", field[inside]) ? begin : 0;
 }
 
 absl::string_view InsideBrackets(absl::string_view field) {
   field = WithoutCall(absl::StripAsciiWhitespace(field));
   if (field.size() < 2) return field;
+  if (const absl::string_view places = PlacesOfSparse(field); places.data() != nullptr) {
+    return places;
+  }
   for (const char* const pair : {"[]", "()", "{}"}) {
     if (field.front() != pair[0] || field.back() != pair[1]) continue;
     return absl::StripAsciiWhitespace(field.substr(1, field.size() - 2));

@@ -12,7 +12,8 @@
 namespace cistern::data {
 
 // Removes spaces, and one pair of brackets, from both ends: "[a, b]" is "a, b", and so is what
-// NumPy and others print, "array([a, b], dtype=object)".
+// NumPy and others print, "array([a, b], dtype=object)". Of Spark's sparse vectors, (30,[1,5],[1.0,
+// 2.0]), it is their places.
 absl::string_view InsideBrackets(absl::string_view field);
 // Where the list begins in such a text, "array([a, b], ...": behind the parenthesis; 0: in others.
 size_t OpensCall(absl::string_view field);

@@ -80,6 +80,15 @@ TEST(FindListForm, ASpacedSeparatorKeepsWordsTogether) {
   EXPECT_EQ(ValuesFound(Lists(tags, Between(" > "))), expected);
 }
 
+TEST(FindListForm, NumbersMayBeJoinedAsWordsAre) {
+  std::vector<std::string> ids;
+  for (int i = 1; i <= 30; ++i) ids.push_back(absl::StrCat(i));
+  const std::set<std::string> expected(ids.begin(), ids.end());
+  EXPECT_EQ(ValuesFound(Lists(ids, Between("_"))), expected);
+  EXPECT_EQ(ValuesFound(Lists(ids, Between("-"))), expected);
+  EXPECT_EQ(ValuesFound(Lists(ids, Between("."))), std::set<std::string>{"no form"});
+}
+
 TEST(FindListForm, PlacesOfEqualNumberAreNoList) {
   const std::set<std::string> none = {"no form"};
   EXPECT_EQ(ValuesFound(Lists(

@@ -17,6 +17,7 @@ TEST(CompoundAmount, PartsAreAdded) {
   EXPECT_DOUBLE_EQ(AmountIn(Scale::kTime, "2h30"), 9000);
   EXPECT_DOUBLE_EQ(AmountIn(Scale::kTime, "PT1H23M"), 4980);
   EXPECT_DOUBLE_EQ(AmountIn(Scale::kTime, "0:12:31.5"), 751.5);
+  EXPECT_DOUBLE_EQ(AmountIn(Scale::kTime, "1:60.0"), 120);
   EXPECT_DOUBLE_EQ(AmountIn(Scale::kTime, "-1 days +23:59:50"), -10);
   EXPECT_DOUBLE_EQ(AmountIn(Scale::kTime, "3 years 6 months"), 3.5 * 365.25 * 86400);
   EXPECT_DOUBLE_EQ(AmountIn(Scale::kLength, "5 ft 11 in"), 71 * 0.0254);

@@ -137,6 +137,11 @@ TEST(FieldValues, ReadsTheListsOfOtherPrograms) {
   Recipe::Source spaces{"tags", false, ' '};
   spaces.list = true;
   EXPECT_THAT(ValuesOf("[27  9\n 3]", spaces), ElementsAre("27", "", "9", "", "3"));
+  EXPECT_THAT(ValuesOf("(30,[22,11],[0.5,2.0])", commas), ElementsAre("22", "11"));
+  EXPECT_THAT(ValuesOf("(30,[],[])", commas), ElementsAre());
+  commas.weights = true;
+  EXPECT_THAT(ValuesOf("defaultdict(<class 'float'>, {'a': 0.5, 'b': 2})", commas),
+              ElementsAre("a", "b"));
   EXPECT_THAT(ValuesOf("<c++><go>", {"tags", false, '>'}), ElementsAre("c++", "go"));
   EXPECT_THAT(ValuesOf("[a] [b]", {"tags", false, ']'}), ElementsAre("a", "b"));
   EXPECT_THAT(ValuesOf("a>b", {"tags", false, '>'}), ElementsAre("a", "b"));
