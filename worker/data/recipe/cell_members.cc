@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "worker/data/recipe/field_values.h"
+#include "worker/data/recipe/xml_members.h"
 
 namespace cistern::data {
 namespace {
@@ -105,8 +106,13 @@ bool SplitPairs(absl::string_view text, char separator, std::vector<JsonMember>*
 bool ReadPairs(absl::string_view text, std::vector<JsonMember>* members) {
   absl::ConsumePrefix(&text, "?");
   if (text.find_first_of("=:>") == absl::string_view::npos) return false;
-  for (const char separator : {'&', ';', '|', ',', '\n', ' '}) {
+  for (const char separator : {'&', ';', '|', ',', '\n', '\t', ' '}) {
     if (absl::StrContains(text, separator) && SplitPairs(text, separator, members)) return true;
+  }
+  // As folders of Hive are named: user=u3/price=10.
+  if (absl::StrContains(text, '/') && !absl::StrContains(text, ':') &&
+      SplitPairs(text, '/', members)) {
+    return true;
   }
   return text.find_first_of("&;|,") == absl::string_view::npos && SplitPairs(text, 0, members);
 }
@@ -116,6 +122,22 @@ bool ReadBraces(absl::string_view field, std::vector<JsonMember>* members) {
   const absl::string_view begin = absl::StripLeadingAsciiWhitespace(field.substr(1));
   if (!absl::StrContains("\"'}", begin.substr(0, 1))) return false;  // {1,2} of PostgreSQL
   return ReadMembers(field, {}, members).ok() || ReadMembers(PythonAsJson(field), {}, members).ok();
+}
+
+// What Python and the JVM print of an object, with commas between its pairs: Context(user='u3',
+// price=10.48), Context[user=u3], and the maps of Java, {user=u3, price=10.48}.
+bool ReadPrinted(absl::string_view field, std::vector<JsonMember>* members) {
+  const size_t open = field.find_first_of("([{");
+  if (open == absl::string_view::npos || (open > 0 && !IsMemberName(field.substr(0, open)))) {
+    return false;
+  }
+  if (open == 0 && field[0] != '{') return false;
+  const char close = field[open] == '(' ? ')' : field[open] == '[' ? ']' : '}';
+  const absl::string_view inside =
+      absl::StripAsciiWhitespace(field.substr(open + 1, field.size() - open - 2));
+  return field.back() == close && absl::StrContains(inside, '=') &&
+         !absl::ascii_isdigit(static_cast<unsigned char>(inside[0])) &&
+         SplitPairs(inside, absl::StrContains(inside, ',') ? ',' : '\0', members);
 }
 
 // A list of an object for each member: [{"user": "u3"}, {"price": 10.48}], or with the name as a
@@ -168,7 +190,9 @@ bool IsPairs(absl::string_view field) {
 bool ReadCellMembers(absl::string_view field, std::vector<JsonMember>* members) {
   members->clear();
   field = absl::StripAsciiWhitespace(field);
-  if (IsPairs(field)) return ReadPairs(field, members);
+  if (field.empty()) return false;
+  if (IsPairs(field)) return ReadPrinted(field, members) || ReadPairs(field, members);
+  if (field.front() == '<') return ReadXmlMembers(field, members);
   if (absl::StartsWith(field, "%7B") && absl::EndsWith(field, "%7D")) {
     return ReadBraces(UnescapedQuery(field), members);
   }
@@ -177,7 +201,7 @@ bool ReadCellMembers(absl::string_view field, std::vector<JsonMember>* members) 
     return ReadMemberList(field, members);
   }
   if (absl::StartsWith(field, "\"{")) return ReadBraces(UnquotedJson(field), members);
-  return ReadBraces(field, members);
+  return ReadBraces(field, members) || ReadPrinted(field, members);
 }
 
 }  // namespace cistern::data

@@ -44,6 +44,21 @@ TEST(ReadCellMembers, ReadsPairs) {
   EXPECT_THAT(Read("device=d 3"), ElementsAre("device=d 3"));
 }
 
+// What dataclasses of Python, rows of Spark, records and maps of Java, and Guava print.
+TEST(ReadCellMembers, ReadsPrintedObjects) {
+  for (const char* const field :
+       {"Context(device='d3', p=1.5)", "Row(device='d3', p=1.5)", "Context[device=d3, p=1.5]",
+        "Context{device=d3, p=1.5}", "{device=d3, p=1.5}", "device=d3/p=1.5", "device=d3\tp=1.5",
+        "<c><device>d3</device><p>1.5</p></c>"}) {
+    EXPECT_THAT(Read(field), ElementsAre("device=d3", "p=1.5")) << field;
+  }
+  EXPECT_THAT(Read(R"({"url": "http://x/?a=1,b=2"})"), ElementsAre("url=http://x/?a=1,b=2"));
+  for (const char* const field : {"{1=0.5, 2=0.7}", "array([1, 2], dtype=int8)", "{a, b}", "(a=1)",
+                                  "https://x.org/a=1/b", "<a><b>"}) {
+    EXPECT_THAT(Read(field), ElementsAre("none")) << field;
+  }
+}
+
 TEST(ReadCellMembers, ReadsWhatWasWrittenTwice) {
   EXPECT_THAT(Read(R"("{\"device\": \"d3\", \"p\": 1.5}")"), ElementsAre("device=d3", "p=1.5"));
   EXPECT_THAT(Read("%7B%22device%22%3A%20%22d3%22%2C%22p%22%3A1.5%7D"),
