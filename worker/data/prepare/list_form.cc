@@ -20,7 +20,7 @@ constexpr char kOtherSeparators[] = {'\x01', '\x02', '\x1d', '\x1e', '\x1f', '\t
 // Tools.
 constexpr char kSpacedSeparators[] = {'>', '/', '+', '*', '&'};
 // Separators of paths and times, too: of lists, fields hold different numbers of values.
-constexpr char kVariedSeparators[] = {'>', '/', '\n', '+', ':', '*', '$', '%', '@', '!', '\\'};
+constexpr char kVariedSeparators[] = {'/', '>', '\n', '+', ':', '*', '$', '%', '@', '!', '\\'};
 // Separators within names, dates and codes: of lists, moreover, most fields are new, so that as
 // whole texts they tell nothing, and each value is in many of them.
 constexpr char kNameSeparators[] = {'_', '-', '.'};
