@@ -21,6 +21,7 @@
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/text_samples.h"
 #include "worker/report/score_detail.h"
+#include "worker/train/calibration.h"
 
 namespace cistern::app {
 namespace {
@@ -81,8 +82,10 @@ class MoreTables {
   absl::StatusOr<data::ConvertSummary> ConvertPart(const std::string& file, const std::string& out,
                                                    bool of_held_out);
   absl::Status CheckClasses() const;
+  absl::Status CheckLabels() const;
   absl::Status CheckShare() const;
-  absl::Status RuinError(const std::string& what) const;
+  absl::Status RuinError(const std::string& what, const std::string& more_fix = "") const;
+  double ShareOfPositives() const;
   absl::Status ChooseEvaluation(const std::vector<std::string>& tests, MoreData* more);
   // The first rows that the run evaluated on so far; without any if they cannot be read.
   data::DenseSums SumsBefore() const;
@@ -103,6 +106,13 @@ class MoreTables {
 void AddTo(const data::ConvertSummary& part, data::ConvertSummary* sum) {
   sum->samples += part.samples;
   sum->positives += part.positives;
+  sum->weight += part.weight;
+  sum->positive_weight += part.positive_weight;
+  sum->labels.resize(part.labels.size());
+  for (size_t i = 0; i < part.labels.size(); ++i) {
+    sum->labels[i].positive += part.labels[i].positive;
+    sum->labels[i].known += part.labels[i].known;
+  }
   sum->max_keys = std::max(sum->max_keys, part.max_keys);
   sum->shape = part.shape;
   sum->left_out += part.left_out;
@@ -198,23 +208,40 @@ absl::StatusOr<data::ConvertSummary> MoreTables::ConvertPart(const std::string& 
 }
 
 absl::Status MoreTables::CheckClasses() const {
-  const size_t labels = trained_.shape.label_dim - (trained_.shape.weighted ? 1 : 0);
-  const bool checks = labels == 1 && trained_.samples >= kMaxRowsOfOneClass;
-  if (!checks) return absl::OkStatus();
-  if (HasBothClassesOf(trained_)) return CheckShare();
+  if (trained_.labels.size() != 1) return CheckLabels();
+  if (trained_.samples < kMaxRowsOfOneClass) return absl::OkStatus();
+  if (HasBothClassesOf(trained_)) {
+    const double positives = trained_.positive_weight, negatives = trained_.weight - positives;
+    if ((positives > 0) == (negatives > 0)) return CheckShare();  // no weight at all is warned of
+    return RuinError(absl::StrCat("the weights of all ", positives > 0 ? "negative" : "positive",
+                                  " labels are 0"));
+  }
   return RuinError(absl::StrCat("all ", trained_.samples, " labels are ",
                                 trained_.positives == 0 ? "negative" : "positive"));
 }
 
-absl::Status MoreTables::RuinError(const std::string& what) const {
+absl::Status MoreTables::RuinError(const std::string& what, const std::string& more_fix) const {
   std::vector<std::string> files;
   for (const Table& table : tables_) files.push_back(table.file);
   return WithFix(
       WithOptions(absl::InvalidArgumentError(absl::StrCat(absl::StrJoin(files, ","), ": ", what,
                                                           ", which would ruin the model")),
                   {"more", "label"}),
-      "check the column of the label; if the data is right, give it together with that of other "
-      "days");
+      absl::StrCat("check the column of the label; if the data is right, give it together with "
+                   "that of other days",
+                   more_fix));
+}
+
+// Of several labels.
+absl::Status MoreTables::CheckLabels() const {
+  for (size_t i = 0; i < trained_.labels.size(); ++i) {
+    const auto& [positive, known] = trained_.labels[i];
+    if (known < kMaxRowsOfOneClass || (positive > 0 && positive < known)) continue;
+    return RuinError(absl::StrCat("all ", known, " values of label '", run_.recipe.labels[i].column,
+                                  "' are ", positive == 0 ? "negative" : "positive"),
+                     "; where the label is not known yet, write -1");
+  }
+  return absl::OkStatus();
 }
 
 // Compares the share of positive labels with that of the rows that the run evaluated on.
@@ -225,7 +252,12 @@ absl::Status MoreTables::CheckShare() const {
   if (!text.ok()) return absl::OkStatus();
   const absl::StatusOr<ScoreDetail> before = ParseScoreDetail(*text);
   if (!before.ok() || before->samples < kMaxRowsOfOneClass) return absl::OkStatus();
-  const double rows = static_cast<double>(trained_.samples + trained_.left_out);
+  const bool holds_no_more = options_.model_negatives < 1 && options_.table_negatives == 1;
+  const double rows = holds_no_more
+                          ? static_cast<double>(trained_.positives) +
+                                static_cast<double>(trained_.samples - trained_.positives) /
+                                    options_.model_negatives
+                          : static_cast<double>(trained_.samples + trained_.left_out);
   const double share = static_cast<double>(trained_.positives) / rows;
   const double was = before->share_of_positives();
   if (was <= 0 || was >= 1 || share >= 1) return absl::OkStatus();
@@ -260,6 +292,20 @@ absl::Status MoreTables::ReportOtherColumns(const std::string& file) const {
   if (others.empty() || !calls_.other_columns) return absl::OkStatus();
   calls_.other_columns({file, others, GivenTables(options_.out)});
   return absl::OkStatus();
+}
+
+// Weighted; rows that were left out count as the other negative ones.
+double MoreTables::ShareOfPositives() const {
+  if (options_.model_negatives < 1 && options_.table_negatives == 1) return 0;
+  data::ConvertSummary all = trained_;
+  if (options_.valid.empty()) AddTo(tested_, &all);
+  const auto negatives = static_cast<double>(all.samples - all.positives);
+  const double kept = all.left_out == 0 ? 1 : negatives / (negatives + all.left_out);
+  const double rest = all.weight - all.positive_weight;
+  if (rest <= 0 || all.positive_weight <= 0) return options_.share;
+  const double rarer = std::min<double>(all.positives, negatives / kept);
+  return DriftedShare(all.positive_weight / (all.positive_weight + rest / kept), rarer,
+                      options_.share);
 }
 
 absl::Status MoreTables::ChooseEvaluation(const std::vector<std::string>& tests, MoreData* more) {
@@ -324,6 +370,10 @@ absl::Status MoreTables::Convert(std::vector<std::string>* sources, MoreData* mo
   for (const Table& table : tables_) given.push_back(table.file);
   CISTERN_RETURN_IF_ERROR(NoteRepeatedTables(options_.out, given, calls_));
   CISTERN_RETURN_IF_ERROR(ChooseEvaluation(tests, more));
+  if (options_.share > 0 && !tests.empty()) {
+    more->share = ShareOfPositives();
+    more->exact_share = holds_out();
+  }
   more->max_keys = std::max(trained_.max_keys, tested_.max_keys);
   more->warnings = Warnings(before);
   return absl::OkStatus();

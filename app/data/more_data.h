@@ -1,6 +1,7 @@
 // The data with which a finished run continues.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct MoreOptions {
   // Columns of the recipe that some of the tables lack: they are empty there.
   std::vector<std::string> add_columns;
   uint32_t workers = 1;
+  double share = 0;  // of positive labels so far; 0: not known
   // The model's negative_rate, and what the caller says of the tables: as much of their negative
   // rows is kept, or, if it is 1, they hold no more. 0: nothing was said.
   double model_negatives = 1, table_negatives = 0;
@@ -31,7 +33,12 @@ struct MoreOptions {
 
 struct MoreData {
   std::string source;
-  std::string eval_source;            // empty: as before
+  std::string eval_source;  // empty: as before
+  // The share of positive labels to expect: that of the tables with the rows that are held out of
+  // them, or, if few have the rarer label, one between that and MoreOptions::share (DriftedShare).
+  // 0: the tables hold a part of the negative rows only. nullopt: there are no tables.
+  std::optional<double> share;
+  bool exact_share = false;           // eval_source holds a random part of these rows
   uint64_t max_keys = 0;              // of a sample, over all slots; 0: not converted, so not known
   std::vector<std::string> warnings;  // for the log of the run
 };

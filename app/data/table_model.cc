@@ -83,6 +83,21 @@ const data::ConvertSummary::Label* LabelOfOneClass(const data::ConvertSummary& s
   return nullptr;
 }
 
+// Refuses weights of which those of one label are all 0: that class would not exist.
+absl::Status CheckClassWeights(const data::ConvertSummary& trained, const std::string& path) {
+  const double negatives = trained.weight - trained.positive_weight;
+  const bool one_class = trained.labels.size() == 1 && trained.positives > 0 &&
+                         trained.positives < trained.samples && trained.weight > 0 &&
+                         (trained.positive_weight <= 0 || negatives <= 0);
+  if (!one_class) return absl::OkStatus();
+  return WithFix(
+      WithOptions(absl::InvalidArgumentError(absl::StrCat(
+                      path, ": the weights of all ", negatives <= 0 ? "negative" : "positive",
+                      " labels are 0: both classes are needed")),
+                  {"weight"}),
+      "check the column of the weights, or leave it out");
+}
+
 }  // namespace
 
 absl::Status WriteTableModel(const InspectedTable& table, const TableOptions& options,
@@ -99,6 +114,7 @@ absl::Status WriteTableModel(const InspectedTable& table, const TableOptions& op
     data.heads.push_back(
         {table.profile.columns[head.column].name, RowsOf(table.profile, head).share()});
   }
+  data.exact_share = options.evaluation().empty() && !table.plan.held_out.time_column;
   data.negative_rate = options.kept_negatives();
   const auto [rows, rarer] = RowsToTrain(table, options);
   if (table.plan.weight) {
@@ -207,6 +223,7 @@ absl::StatusOr<TableModel> MakeTableModel(const std::string& path, const TableOp
   CISTERN_ASSIGN_OR_RETURN(const data::ConvertSummary tested,
                            ConvertPart(out, "test", test, calls));
   CISTERN_RETURN_IF_ERROR(ListFirstTable(out, path, calls));
+  CISTERN_RETURN_IF_ERROR(CheckClassWeights(trained, path));
   for (const data::ConvertSummary* part : {&trained, &tested}) {
     const data::ConvertSummary::Label* const label = LabelOfOneClass(*part);
     if (label == nullptr) continue;

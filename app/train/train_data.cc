@@ -91,6 +91,7 @@ absl::Status ApplyMore(const TrainData& data, TrainRunOptions* options, const Ta
   more.valid = data.table.evaluation();
   more.test = data.table.final_test();
   more.workers = options->worker.world_size;
+  more.share = config.cistern.calibrate;
   more.model_negatives = config.cistern.negative_rate;
   more.table_negatives = data.table.negative_rate;
   more.columns = data.table.columns;
@@ -103,6 +104,11 @@ absl::Status ApplyMore(const TrainData& data, TrainRunOptions* options, const Ta
   };
   if (config.cistern.stream) set("cistern.stream.source", "");  // the run was on a stream
   set("layers.0.source", converted.source);
+  if (converted.share) {
+    options->model.set.push_back(absl::StrCat("cistern.calibrate=", *converted.share));
+    options->model.set.push_back(
+        absl::StrCat("cistern.calibrate_exact=", converted.exact_share ? "true" : "false"));
+  }
   if (!converted.eval_source.empty()) set("layers.0.eval_source", converted.eval_source);
   options->warnings = std::move(converted.warnings);
   options->more = true;

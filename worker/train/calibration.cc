@@ -33,6 +33,15 @@ double SamplesOf(const std::vector<ScoreBin>& bins) {
 
 }  // namespace
 
+double DriftedShare(double scored, double rarer, double share) {
+  if (rarer <= 0) return share;
+  const double difference = LogOddsOf(scored) - LogOddsOf(share);
+  const double chance = kDeviationsOfDrift * kDeviationsOfDrift / rarer;
+  const double drift = std::max(1 / kPriorPositives, difference * difference - chance);
+  const double weight = drift / (drift + 1 / rarer);
+  return ShareAt(weight * LogOddsOf(scored) + (1 - weight) * LogOddsOf(share));
+}
+
 double ExpectedShare(const std::vector<ScoreBin>& bins, double share) {
   double positives = 0, total = 0;
   for (const ScoreBin& bin : bins) {
@@ -40,14 +49,10 @@ double ExpectedShare(const std::vector<ScoreBin>& bins, double share) {
     total += bin.total();
   }
   const double scored = positives / total;
-  const double rarer = std::min(scored, 1 - scored) * SamplesOf(bins);
-  if (rarer <= 0) return share;
-  const double weight = rarer / (rarer + kPriorPositives);
-  return ShareAt(weight * LogOddsOf(scored) + (1 - weight) * LogOddsOf(share));
+  return DriftedShare(scored, std::min(scored, 1 - scored) * SamplesOf(bins), share);
 }
 
-double ShiftToExpectedShare(const std::vector<ScoreBin>& bins, double share) {
-  const double target = ExpectedShare(bins, share);
+double ShiftToShare(const std::vector<ScoreBin>& bins, double target) {
   double low = -kMaxShift, high = kMaxShift;
   for (int halving = 0; halving < 60; ++halving) {
     const double middle = (low + high) / 2;

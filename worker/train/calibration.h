@@ -7,21 +7,30 @@
 
 namespace cistern {
 
-// The share of positives to expect: that of the scored samples, shrunk toward `share` by
-// kPriorPositives positives, in log-odds. With few positives among the samples, their number says
-// little; with many, it says more than the share of earlier data. With weights, shares are
-// weighted, and a positive counts as much as an average sample.
+// The share of positives to expect after `rarer` new samples of the rarer label, of which the share
+// is `scored`: in log-odds, their own share and the one of before, `share`, are weighted as of a
+// share that drifts by chance. Its variance is 1 / kPriorPositives, or, if larger, the square of
+// the difference between both less what chance explains (kDeviationsOfDrift of 1 / rarer). So a
+// few samples of the rarer label say little unless they contradict the share of before, and a day
+// with another click rate is believed.
 //
-// bins: of an evaluation, with at least one sample. share: between 0 and 1.
+// scored, share: between 0 and 1. rarer = 0: `share`.
 inline constexpr double kPriorPositives = 100;
+inline constexpr double kDeviationsOfDrift = 3;
+double DriftedShare(double scored, double rarer, double share);
+
+// DriftedShare of the scored samples. With weights, shares are weighted, and a positive counts as
+// much as an average sample.
+//
+// bins: of an evaluation, with at least one sample.
 double ExpectedShare(const std::vector<ScoreBin>& bins, double share);
 
-// The shift s for which the weighted mean of sigmoid(log-odds + s) over the samples is
-// ExpectedShare, at most kMaxShift in either direction, shrunk by kPriorSamples samples that need
-// none: the mean prediction over a few samples is mostly that of the users and items which happen
-// to be among them. The samples of a bin count as their mean prediction.
+// The shift s for which the weighted mean of sigmoid(log-odds + s) over the samples is `target`, at
+// most kMaxShift in either direction, shrunk by kPriorSamples samples that need none: the mean
+// prediction over a few samples is mostly that of the users and items which happen to be among
+// them. The samples of a bin count as their mean prediction.
 inline constexpr double kMaxShift = 3;
 inline constexpr double kPriorSamples = 100;
-double ShiftToExpectedShare(const std::vector<ScoreBin>& bins, double share);
+double ShiftToShare(const std::vector<ScoreBin>& bins, double target);
 
 }  // namespace cistern

@@ -131,11 +131,12 @@ struct LaterKey {
 constexpr LaterKey kLaterKeys[] = {
     {".gradient", "\"mean\""},   // of ctr tables
     {"cistern.calibrate", "0"},  // never
-    {"].axis", "1"},             // of Concat and Slice
-    {".use_bias", "true"},       // of InnerProduct
-    {"].factor", "1"},           // of Softmax
-    {".projection_dim", "0"},    // of MultiCross
-    {".weight_decay", "0.01"},   // of AdamW
+    {"cistern.calibrate_exact", "false"},
+    {"].axis", "1"},            // of Concat and Slice
+    {".use_bias", "true"},      // of InnerProduct
+    {"].factor", "1"},          // of Softmax
+    {".projection_dim", "0"},   // of MultiCross
+    {".weight_decay", "0.01"},  // of AdamW
 };
 
 // The value that a run had whose position does not name `key`.
@@ -289,7 +290,8 @@ absl::Status CheckSameTraining(const Position& position, const ModelConfig& conf
   // Data without a recipe says nothing about how it was made. More data can have a recipe that
   // knows more values.
   const auto is_known = [&](const std::string& key) {
-    if (more && (is_data(key) || IsRate(key) || key == kRecipeValue)) return false;
+    const bool is_share = absl::StartsWith(key, "cistern.calibrate");  // of positives in the data
+    if (more && (is_data(key) || is_share || IsRate(key) || key == kRecipeValue)) return false;
     return key != kRecipeValue || (values.count(key) > 0 && position.config.count(key) > 0);
   };
   for (const auto& [key, value] : values) {

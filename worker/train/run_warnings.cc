@@ -17,6 +17,7 @@ constexpr size_t kLinesForLossAtEnd = 2;  // at its end
 constexpr double kMinFall = 0.005;        // a smaller fall of the loss, relative, is none
 constexpr size_t kEvaluationsAtChance = 3;
 constexpr double kDeviationsOfChance = 3;
+constexpr double kDeviationsOfInversion = 5;
 constexpr double kAucOfSignal = 0.55;  // from here on few samples, not chance, are the reason
 constexpr uint64_t kTrainedIterations = 1000;
 
@@ -180,7 +181,9 @@ void RunWarnings::CheckCalibration(const ScoreDetail& scores) {
   const bool is_sure =
       std::abs(scores.predicted - scores.positives) >
       4 * std::max(DeviationOf(scores), scores.total() / static_cast<double>(scores.samples));
+  const double mean = scores.predicted / scores.total();
   if (std::abs(*ratio - 1) <= 0.2 || !is_sure) return;
+  if (exact_share_ && std::abs(mean / *exact_share_ - 1) <= 0.2) return;
   const std::string cause =
       positive_weight_ != 1
           ? absl::StrFormat(
@@ -192,8 +195,16 @@ void RunWarnings::CheckCalibration(const ScoreDetail& scores) {
   Warn("calibration",
        absl::StrFormat("the mean prediction is %.5g, but %.5g of the labels are positive (ratio "
                        "%.2f): %s",
-                       scores.predicted / scores.total(), scores.share_of_positives(), *ratio,
-                       cause));
+                       mean, scores.share_of_positives(), *ratio, cause));
+}
+
+std::string InvertedLabels(double auc, const ScoreDetail& scores) {
+  if (auc >= 0.5 - kDeviationsOfInversion * DeviationOfChance(scores)) return "";
+  return absl::StrFormat(
+      "before it is trained on them, the model ranks the new rows worse than "
+      "chance (AUC %.6f of %d held out): does 1 mean the same in their labels "
+      "as in those before?",
+      auc, scores.samples);
 }
 
 void RunWarnings::Warn(const char* rule, const std::string& message) {

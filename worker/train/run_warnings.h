@@ -30,6 +30,9 @@ class RunWarnings {
   void KnowLossOfConstant(double loss) { loss_of_constant_ = loss; }
   // cistern.positive_weight: it moves the mean prediction.
   void KnowPositiveWeight(double weight) { positive_weight_ = weight; }
+  // cistern.calibrate, if it is exact: the mean prediction to reach, whatever share the evaluation
+  // data has.
+  void KnowExactShare(double share) { exact_share_ = share; }
 
  private:
   void CheckLoss(const Progress& progress);
@@ -49,11 +52,16 @@ class RunWarnings {
   std::vector<double> pass_losses_;
   std::optional<double> loss_of_constant_;
   double positive_weight_ = 1;
+  std::optional<double> exact_share_;
   std::optional<double> learning_rate_;  // the first one
   size_t evaluations_at_chance_ = 0;     // in a row
   bool continues_ = false;               // the run began in an earlier process
   std::set<std::string> said_;
   std::vector<std::string> fresh_;
 };
+
+// What to say of labels that mean the opposite of those before: a trained model, before it is
+// trained further, ranks the evaluation data of new days worse than chance. Empty: it does not.
+std::string InvertedLabels(double auc, const ScoreDetail& scores);
 
 }  // namespace cistern

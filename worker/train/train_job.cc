@@ -359,6 +359,7 @@ void TrainJob::WarnOfData() {
   RunWarnings& warnings = log_->warnings();
   const double weight = config_.cistern.positive_weight;
   warnings.KnowPositiveWeight(weight);
+  if (config_.cistern.calibrate_exact) warnings.KnowExactShare(config_.cistern.calibrate);
   if (look->positives) warnings.KnowLossOfConstant(LossOfConstant(*look->positives, weight));
   for (const std::string& warning : look->warnings) Report(RunEvent::kWarning, warning);
 }

@@ -143,6 +143,7 @@ absl::Status Trainer::RestoreDense() {
 
 absl::StatusOr<TrainSummary> Trainer::Run() {
   CISTERN_RETURN_IF_ERROR(ApplyDeferred());
+  if (start_.is_more) CISTERN_RETURN_IF_ERROR(CheckLabels());
   const absl::Status trained = start_.is_over ? absl::OkStatus() : TrainPasses();
   if (!trained.ok()) {
     stops_feed_ = true;
@@ -480,6 +481,17 @@ absl::Status Trainer::EndEpoch() {
   return absl::OkStatus();
 }
 
+absl::Status Trainer::CheckLabels() {
+  if (evaluator_ == nullptr || !config_.cistern.eval_every_epoch) return absl::OkStatus();
+  const absl::StatusOr<EvalSummary> result = evaluator_->Run(/*live=*/nullptr);
+  if (!result.ok()) return AddContext(result.status(), "evaluation before training");
+  if (!result->auc) return absl::OkStatus();
+  Progress warning = Now(RunEvent::kWarning);
+  warning.message = InvertedLabels(*result->auc, *result->scores);
+  if (!warning.message.empty()) log_.Write(warning);
+  return absl::OkStatus();
+}
+
 absl::Status Trainer::EndPass(std::shared_ptr<ReadyPass> ready, size_t trained) {
   CISTERN_RETURN_IF_ERROR(FinishCommit());
   CISTERN_ASSIGN_OR_RETURN(const Position next, PositionAfter(*ready, trained));
@@ -505,7 +517,10 @@ absl::Status Trainer::Calibrate(const ReadyPass& live) {
   log_.Enter(before);
   if (!result.ok()) return AddContext(result.status(), "calibration");
   if (result->scores->bins.empty()) return absl::OkStatus();
-  return model_->ShiftLogits(ShiftToExpectedShare(result->scores->bins, config_.cistern.calibrate));
+  const std::vector<ScoreBin>& bins = result->scores->bins;
+  const double share = config_.cistern.calibrate;
+  return model_->ShiftLogits(
+      ShiftToShare(bins, config_.cistern.calibrate_exact ? share : ExpectedShare(bins, share)));
 }
 
 absl::StatusOr<Position> Trainer::PositionAfter(const ReadyPass& ready, size_t trained) {

@@ -77,6 +77,8 @@ class Trainer {
   // Writes the lines and runs the evaluations that are due at this iteration.
   absl::Status AfterStep(const ReadyPass& ready);
   absl::Status EvaluateNow(const ReadyPass* live);
+  // Before training on other data than before: warns if its labels seem to be inverted.
+  absl::Status CheckLabels();
   // The end of a pass whose first `trained` batches are trained: starts its commit, with the
   // position, and does the work that follows. Waits for the previous commit first.
   absl::Status EndPass(std::shared_ptr<ReadyPass> ready, size_t trained);

@@ -114,6 +114,36 @@ TEST_F(MoreDataTest, WarnsOfValuesAndNumbersUnlikeThoseOfBefore) {
   EXPECT_THAT(others->warnings, ElementsAre(HasSubstr("slot 'user': 100 % of its ")));
 }
 
+// Half of 400 labels are positive where a quarter were: 1.1 in log-odds, and 200 positives know
+// theirs to 0.07 (calibration_test.cc has the value, by numpy).
+TEST_F(MoreDataTest, KnowsTheShareOfPositivesOfTheNewDays) {
+  options_.share = 0.25;
+  options_.files = {Write("day2", 400, "u", "", 2)};
+  absl::StatusOr<MoreData> more = ConvertMore(options_, {});
+  ASSERT_TRUE(more.ok()) << more.status();
+  EXPECT_NEAR(more->share.value(), 0.4988232023239634, 1e-9);
+  EXPECT_TRUE(more->exact_share);
+  // As much of the negative rows is kept as the model knows: the share is that of all rows.
+  options_.model_negatives = options_.table_negatives = 0.5;
+  more = ConvertMore(options_, {});
+  ASSERT_TRUE(more.ok()) << more.status();
+  EXPECT_NEAR(more->share.value(), 0.4988232023239634, 0.01);
+  options_.table_negatives = 1;  // the file lacks half of them
+  more = ConvertMore(options_, {});
+  ASSERT_TRUE(more.ok()) << more.status();
+  EXPECT_EQ(more->share.value(), 0);
+  options_.model_negatives = 1;
+  options_.valid = Write("valid", 300);
+  more = ConvertMore(options_, {});
+  ASSERT_TRUE(more.ok()) << more.status();
+  EXPECT_NEAR(more->share.value(), 0.4988232023239634, 1e-9);
+  EXPECT_FALSE(more->exact_share);
+  options_.files = {"b/file_list.txt"};
+  more = ConvertMore(options_, {});
+  ASSERT_TRUE(more.ok()) << more.status();
+  EXPECT_EQ(more->share, std::nullopt);
+}
+
 TEST_F(MoreDataTest, RefusesWhatWouldRuinTheModel) {
   options_.files = {Write("day2", 400)};
   options_.model_negatives = 0.5;
@@ -136,6 +166,42 @@ TEST_F(MoreDataTest, RefusesWhatWouldRuinTheModel) {
   EXPECT_THAT(OptionsOfError(), ElementsAre("more", "valid"));
   std::filesystem::remove(In("run/recipe.json"));
   EXPECT_THAT(OptionsOfError(), ElementsAre("more", "data.convert.recipe"));
+}
+
+// Each label has its classes, and a class whose weights are 0 is none.
+TEST_F(MoreDataTest, RefusesADayWithoutOneOfTheClasses) {
+  const auto rows = [](int count, bool buys, double weight_of_click) {
+    std::string text = "click,buy,user,price,w\n";
+    for (int i = 0; i < count; ++i) {
+      const bool click = i % 4 == 0;
+      absl::StrAppend(&text, click ? 1 : 0, ",", buys && i % 8 == 0 ? 1 : 0, ",u", i * 7 % 19, ",",
+                      i * 37 % 101, ".", i % 90 + 10, ",", click ? weight_of_click : i % 3 + 0.5,
+                      "\n");
+    }
+    return text;
+  };
+  const auto make_run = [&](const std::string& name, const std::string& label,
+                            const std::string& weight) {
+    InitOptions init;
+    init.table = WriteText("first.csv", rows(600, true, 2.5));
+    init.how.wishes.label = label;
+    init.how.wishes.weight = weight;
+    init.out = options_.out = In(name);
+    options_.eval_source = In(name + "/data/test/file_list.txt");
+    const absl::Status made = InitModel(init, {}).status();
+    ASSERT_TRUE(made.ok()) << made;
+  };
+  const std::string without_buys = WriteText("no_buys.csv", rows(400, false, 2.5));
+  const std::string without_weight = WriteText("no_weight.csv", rows(400, true, 0));
+  make_run("two", "click,buy", "");
+  options_.files = {without_buys};
+  EXPECT_THAT(OptionsOfError(), ElementsAre("more", "label"));
+  options_.files = {without_weight};
+  EXPECT_EQ(ConvertMore(options_, {}).status(), absl::OkStatus());
+  make_run("weighted", "click", "w");
+  EXPECT_THAT(OptionsOfError(), ElementsAre("more", "label"));
+  options_.files = {without_buys};
+  EXPECT_EQ(ConvertMore(options_, {}).status(), absl::OkStatus());
 }
 
 }  // namespace

@@ -116,6 +116,14 @@ TEST_F(TableModels, NeedRowsOfBothClasses) {
   const absl::Status zero = refused(Write("a", 400), options);
   EXPECT_THAT(std::string(zero.message()), HasSubstr("0 positive rows of 2"));
   EXPECT_THAT(OptionsOf(zero), ElementsAre());
+  std::string rows = "click,user,price,w\n";  // the weights of all clicks are 0
+  for (int i = 0; i < 400; ++i) {
+    absl::StrAppend(&rows, i % 4 == 0 ? 1 : 0, ",u", i * 7 % 19, ",", i * 37 % 101, ".5,",
+                    i % 4 == 0 ? 0 : i % 3 + 0.5, "\n");
+  }
+  options = {};
+  options.wishes.weight = "w";
+  EXPECT_THAT(OptionsOf(refused(WriteText("weights.csv", rows), options)), ElementsAre("weight"));
 }
 
 TEST_F(TableModels, EndWhenTheirCallerStops) {

@@ -21,18 +21,27 @@ std::vector<ScoreBin> Samples(int positives, double weight = 1) {
   return bins.Filled();
 }
 
-// Values of numpy 2.4: the log-odds of 160 / 1280 and of 0.02 with weights 160/260 and 100/260, and
-// 1280/1380 of the shift by bisection over the 1280 samples.
+// Values of numpy: the log-odds of 160 / 1280 and of 0.11, which chance explains (0.14 apart, and
+// the deviation of 160 positives is 0.08), with weights 160/260 and 100/260; and 1280/1380 of the
+// shift by bisection over the 1280 samples.
 TEST(Calibration, MovesTheMeanToTheShareOfBothSources) {
-  EXPECT_NEAR(ExpectedShare(Samples(160), 0.02), 0.06330833721825488, 1e-12);
-  EXPECT_NEAR(ShiftToExpectedShare(Samples(160), 0.02), -1.2549094635401292, 1e-4);
+  EXPECT_NEAR(ExpectedShare(Samples(160), 0.11), 0.11903352877110192, 1e-12);
+  EXPECT_NEAR(ShiftToShare(Samples(160), 0.11903352877110192), -0.43747379798968333, 1e-4);
+}
+
+// A day with another click rate: the difference d of the log-odds has a variance of d^2 - 9/n, and
+// the share of n positives one of 1/n (numpy).
+TEST(Calibration, AShareThatChanceDoesNotExplainIsBelieved) {
+  EXPECT_NEAR(ExpectedShare(Samples(160), 0.02), 0.12464443579954669, 1e-12);
+  EXPECT_NEAR(DriftedShare(0.5, 200, 0.25), 0.4988232023239634, 1e-12);
+  EXPECT_NEAR(DriftedShare(2.0 / 1280, 2, 0.02), 0.0025602131303706067, 1e-12);
 }
 
 // A sample with weight k is k samples for the share, but not for what is known of it.
 TEST(Calibration, WeightsOfOneSizeChangeNothing) {
   for (const double weight : {0.125, 8.0}) {
-    EXPECT_NEAR(ExpectedShare(Samples(160, weight), 0.02), 0.06330833721825488, 1e-12) << weight;
-    EXPECT_NEAR(ShiftToExpectedShare(Samples(160, weight), 0.02), -1.2549094635401292, 1e-4)
+    EXPECT_NEAR(ExpectedShare(Samples(160, weight), 0.11), 0.11903352877110192, 1e-12) << weight;
+    EXPECT_NEAR(ShiftToShare(Samples(160, weight), 0.11903352877110192), -0.43747379798968333, 1e-4)
         << weight;
   }
 }
@@ -42,12 +51,12 @@ TEST(Calibration, AFewSamplesMoveLittle) {
   std::vector<ScoreBin> few(1);
   few[0].samples = 6;
   few[0].predicted = 2;
-  EXPECT_NEAR(ShiftToExpectedShare(few, 0.5), std::log(2.0) * 6 / 106, 1e-6);
+  EXPECT_NEAR(ShiftToShare(few, 0.5), std::log(2.0) * 6 / 106, 1e-6);
 }
 
 TEST(Calibration, AFewPositivesSayLittleAndManySayAll) {
   EXPECT_DOUBLE_EQ(ExpectedShare(Samples(0), 0.02), 0.02);
-  EXPECT_NEAR(ExpectedShare(Samples(2), 0.02), 0.02, 0.001);  // the samples alone: 0.0016
+  EXPECT_NEAR(ExpectedShare(Samples(2), 0.003), 0.003, 0.0001);  // the samples alone: 0.0016
   std::vector<ScoreBin> many(1);
   many[0].samples = 1000000;
   many[0].positives = 100000;
@@ -59,7 +68,7 @@ TEST(Calibration, TheShiftIsBounded) {
   std::vector<ScoreBin> sure(1);
   sure[0].samples = 1000;
   sure[0].predicted = 999.999;
-  EXPECT_NEAR(ShiftToExpectedShare(sure, 0.001), -kMaxShift * 1000 / 1100, 1e-9);
+  EXPECT_NEAR(ShiftToShare(sure, 0.001), -kMaxShift * 1000 / 1100, 1e-9);
 }
 
 }  // namespace

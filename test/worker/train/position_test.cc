@@ -241,6 +241,15 @@ TEST(Position, ContinuesRunsThatAreOlderThanAKey) {
       HasSubstr("cistern.calibrate is 0.5, but the run to resume has 0"));
 }
 
+// Data of a new day has a share of positives of its own.
+TEST(Position, MoreDataMayHaveAnotherShareOfPositives) {
+  Position position;
+  position.config = TrainingValues(ParseOrDie({"cistern.calibrate=0.5"}));
+  const ModelConfig next = ParseOrDie({"cistern.calibrate=0.25", "cistern.calibrate_exact=true"});
+  EXPECT_FALSE(CheckSameTraining(position, next).ok());
+  EXPECT_EQ(CheckSameTraining(position, next, /*more=*/true), absl::OkStatus());
+}
+
 TEST(RunLimits, DecideWhetherAFinishedRunContinues) {
   const RunLimits epochs{0, 5, 2, 1.0};
   EXPECT_FALSE(epochs.AllowsMoreThan(epochs));

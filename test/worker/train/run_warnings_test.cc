@@ -124,6 +124,21 @@ TEST(RunWarnings, NameACalibrationThatIsOff) {
   EXPECT_THAT(RunWarnings().Observe(Final(Scores(300, 0.33))), IsEmpty());
 }
 
+TEST(RunWarnings, DoNotCompareAnExactShareWithThatOfOtherRows) {
+  RunWarnings of_new_day;
+  of_new_day.KnowExactShare(0.2);  // of the new day; the evaluation holds rows of another one, too
+  EXPECT_THAT(of_new_day.Observe(Final(Scores(300, 0.19))), IsEmpty());
+  EXPECT_THAT(of_new_day.Observe(Final(Scores(300, 0.6))), ElementsAre(HasSubstr("ratio 2.00")));
+}
+
+// Of 1000 samples with 300 positives, the AUC of chance deviates by sqrt(1001 / (12 * 300 * 700)),
+// which is 0.0199 (Mann and Whitney 1947).
+TEST(RunWarnings, NameLabelsOfNewDaysThatAreInverted) {
+  EXPECT_THAT(InvertedLabels(0.399, Scores(300, 0.3)), HasSubstr("does 1 mean the same"));
+  EXPECT_EQ(InvertedLabels(0.402, Scores(300, 0.3)), "");
+  EXPECT_EQ(InvertedLabels(0.6, Scores(300, 0.3)), "");
+}
+
 TEST(RunWarnings, NameAnAucLikeThatOfChance) {
   Progress progress = Final(Scores(300, 0.3));
   progress.auc = 0.51;  // the deviation of chance is 0.02

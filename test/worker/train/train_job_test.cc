@@ -381,16 +381,16 @@ TEST_F(TrainJob, KeepsTheBestEpoch) {
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/best/best"));
 }
 
-// With a share far from that of the data, the mean lies between both, as ExpectedShare says: of
-// 1000 test samples, about 690 are positive (even >= 2 of 4: 11/16).
+// Of 1000 test samples, about 690 are positive (even >= 2 of 4: 11/16), which is far from either
+// share, so the mean is that of the samples, unless calibrate is exact.
 TEST_F(TrainJob, CalibratesTheBiasAtTheEndOfEachEpoch) {
   const std::vector<std::string> bias = {"layers.fc2.fc_param.bias_value=0",
                                          "cistern.eval_every_epoch=true"};
-  const auto train = [&](const std::string& name, const std::string& more) {
+  const auto train = [&](const std::string& name, const std::vector<std::string>& more) {
     EmbeddedFleet fleet(2);
     auto client = Connect(fleet);
     std::vector<std::string> overrides = bias;
-    overrides.push_back(more);
+    overrides.insert(overrides.end(), more.begin(), more.end());
     const ModelConfig config = Config(overrides);
     EXPECT_EQ(Train(config, *client, Options(name)).status(), absl::OkStatus());
     std::istringstream lines(Predictions(config, *client, name));
@@ -400,12 +400,18 @@ TEST_F(TrainJob, CalibratesTheBiasAtTheEndOfEachEpoch) {
   };
   const auto log_odds = [](double p) { return std::log(p / (1 - p)); };
   for (const double share : {0.2, 0.9}) {
-    const auto [mean, positives] =
-        train(absl::StrCat("at", share), absl::StrCat("cistern.calibrate=", share));
-    const double rarer = 1000 * (1 - positives), weight = rarer / (rarer + 100);
     // 10/11 of the way (kPriorSamples), from wherever the epoch ended.
-    EXPECT_NEAR(log_odds(mean), weight * log_odds(positives) + (1 - weight) * log_odds(share), 0.06)
-        << share;
+    const std::string calibrate = absl::StrCat("cistern.calibrate=", share);
+    const auto [mean, positives] = train(absl::StrCat("at", share), {calibrate});
+    EXPECT_NEAR(log_odds(mean), log_odds(positives), 0.06) << share;
+    const auto [exact, same] =
+        train(absl::StrCat("exactly", share), {calibrate, "cistern.calibrate_exact=true"});
+    EXPECT_EQ(same, positives);
+    // The shift of all log-odds, 10/11 of what is needed, moves those of the mean less than itself.
+    const double way =
+        (log_odds(exact) - log_odds(positives)) / (log_odds(share) - log_odds(positives));
+    EXPECT_GT(way, 0.7) << share;
+    EXPECT_LT(way, 1.05) << share;
   }
   EmbeddedFleet fleet(1);
   auto client = Connect(fleet);

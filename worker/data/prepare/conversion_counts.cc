@@ -9,8 +9,12 @@ ConversionCounts::ConversionCounts(const Recipe& recipe)
 
 void ConversionCounts::Add(const SampleBlock& block) {
   dense_.Add(block);
-  const size_t labels = recipe_.labels.size() + (recipe_.weight.empty() ? 0 : 1);
+  const bool weighted = !recipe_.weight.empty();
+  const size_t labels = recipe_.labels.size() + (weighted ? 1 : 0);
   for (size_t i = 0; i < block.size; ++i) {
+    const double weight = weighted ? block.label[(i + 1) * labels - 1] : 1;
+    weight_ += weight;
+    if (!labels_.empty() && block.label[i * labels] > 0) positive_weight_ += weight;
     for (size_t l = 0; l < labels_.size(); ++l) {
       const float label = block.label[i * labels + l];
       labels_[l].positive += label > 0;
@@ -33,6 +37,8 @@ void ConversionCounts::Add(const SampleBlock& block) {
 void ConversionCounts::Summarize(const EncoderWork& work, ConvertSummary* summary) const {
   summary->labels = labels_;
   summary->positives = labels_.empty() ? 0 : labels_.front().positive;
+  summary->weight = weight_;
+  summary->positive_weight = positive_weight_;
   summary->max_keys = max_keys_;
   summary->dense_sums = dense_;
   for (size_t i = 0; i < recipe_.dense.size(); ++i) {

@@ -17,8 +17,8 @@ class ConversionCounts {
 
   // Adds the samples of `block`, which has one sparse input.
   void Add(const SampleBlock& block);
-  // Fills labels, positives, dense, dense_sums, slots and max_keys. work: that of the encoder of
-  // all samples.
+  // Fills labels, positives, weights, dense, dense_sums, slots and max_keys. work: that of the
+  // encoder of all samples.
   void Summarize(const EncoderWork& work, ConvertSummary* summary) const;
 
  private:
@@ -30,6 +30,7 @@ class ConversionCounts {
   const Recipe& recipe_;
   std::vector<Slot> slots_;
   std::vector<ConvertSummary::Label> labels_;
+  double weight_ = 0, positive_weight_ = 0;
   DenseSums dense_;
   uint32_t max_keys_ = 0;
 };

@@ -373,9 +373,14 @@ const ObjectGrammar& CisternGrammar() {
        Number({"calibrate", &CisternConfig::calibrate},
               "share of positive labels. At the end of each epoch, the bias of the layer with "
               "bias_value moves so that the mean prediction on the evaluation data is the share of "
-              "positives there, shrunk toward this one by 100 positives; 0: never")
+              "positives there, shrunk toward this one by 100 positives, unless chance does not "
+              "explain the difference; 0: never")
            .Default("0")
            .Below(1),
+       Bool({"calibrate_exact", &CisternConfig::calibrate_exact},
+            "the mean prediction on the evaluation data becomes calibrate itself: for rows that "
+            "were held out at random of the rows whose share it is")
+           .Default("false"),
        Bool({"shuffle", &CisternConfig::shuffle},
             "train on the samples of a pass in a random order")
            .Default("false"),

@@ -185,9 +185,10 @@ struct CisternConfig {
   bool keep_best = false;         // the best epoch's state is the final one
   bool shuffle = false;
   bool shuffle_files = false;
-  float calibrate = 0;          // the share of positives; 0: predictions are not calibrated
-  uint64_t shuffle_buffer = 0;  // samples; 0: off
-  uint32_t streams = 1;         // the data is read side by side in at most so many; 1: in order
+  float calibrate = 0;           // the share of positives; 0: predictions are not calibrated
+  bool calibrate_exact = false;  // the mean becomes this share, whatever that of the evaluation is
+  uint64_t shuffle_buffer = 0;   // samples; 0: off
+  uint32_t streams = 1;          // the data is read side by side in at most so many; 1: in order
   std::optional<StreamConfig> stream;  // in place of DataConfig::source
   bool sample_weights = false;  // each sample of the data has a weight (DataConfig::weighted)
   std::vector<std::string> key_weights;  // inputs of the data whose keys have weights, by top

@@ -447,6 +447,7 @@ Json Settings(const TemplateData& data, const TemplateSizes& sizes,
     cistern["eval_every_epoch"] = true;
     if (data.heads.empty() && data.positives > 0 && data.positives < 1) {
       cistern["calibrate"] = Rounded(data.positives);
+      if (data.exact_share) cistern["calibrate_exact"] = true;
     }
   }
   if (!data.eval_source.empty() && sizes.patience > 0) {

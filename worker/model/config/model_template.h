@@ -42,9 +42,10 @@ struct TemplateData {
   uint32_t slot_num = 1;                  // at least 1
   bool several_values = false;            // a slot can hold more than one key
   double positives = 0;                   // of one label, as Head::positives, weighted
-  bool weighted = false;                  // each sample has a weight
-  bool key_weights = false;               // the keys have weights
-  bool sums_values = false;               // several keys of a slot are added up, not averaged
+  bool exact_share = false;  // the evaluation data is a random part of what `positives` is of
+  bool weighted = false;     // each sample has a weight
+  bool key_weights = false;  // the keys have weights
+  bool sums_values = false;  // several keys of a slot are added up, not averaged
   double negative_rate = 1;  // share of the negative samples that the training data holds
 };
 

@@ -88,7 +88,8 @@ TEST(CisternConfig, EachKeyIsStoredInItsMember) {
                               "eval_every_epoch": true, "plateau_factor": 0.3,
                               "plateau_min_lr": 0.4, "plateau_min_gain": 0.5,
                               "monitor": "LogLoss", "patience": 6, "keep_best": true,
-                              "calibrate": 0.25, "shuffle": true, "shuffle_files": true,
+                              "calibrate": 0.25, "calibrate_exact": true,
+                              "shuffle": true, "shuffle_files": true,
                               "shuffle_buffer": 7, "streams": 8, "sample_weights": true,
                               "key_weights": ["data1"], "positive_weight": 9,
                               "negative_rate": 0.75, "on_bad_data": "skip",
@@ -109,6 +110,7 @@ TEST(CisternConfig, EachKeyIsStoredInItsMember) {
   EXPECT_EQ(cistern.patience, 6u);
   EXPECT_TRUE(cistern.keep_best);
   EXPECT_EQ(cistern.calibrate, 0.25f);
+  EXPECT_TRUE(cistern.calibrate_exact);
   EXPECT_TRUE(cistern.shuffle);
   EXPECT_TRUE(cistern.shuffle_files);
   EXPECT_EQ(cistern.shuffle_buffer, 7u);
