@@ -84,7 +84,7 @@ class MoreTables {
   absl::Status CheckClasses() const;
   absl::Status CheckLabels() const;
   absl::Status CheckShare() const;
-  absl::Status RuinError(const std::string& what, const std::string& more_fix = "") const;
+  absl::Status RuinError(const std::string& what) const;
   double ShareOfPositives() const;
   absl::Status ChooseEvaluation(const std::vector<std::string>& tests, MoreData* more);
   // The first rows that the run evaluated on so far; without any if they cannot be read.
@@ -220,16 +220,15 @@ absl::Status MoreTables::CheckClasses() const {
                                 trained_.positives == 0 ? "negative" : "positive"));
 }
 
-absl::Status MoreTables::RuinError(const std::string& what, const std::string& more_fix) const {
+absl::Status MoreTables::RuinError(const std::string& what) const {
   std::vector<std::string> files;
   for (const Table& table : tables_) files.push_back(table.file);
   return WithFix(
       WithOptions(absl::InvalidArgumentError(absl::StrCat(absl::StrJoin(files, ","), ": ", what,
                                                           ", which would ruin the model")),
                   {"more", "label"}),
-      absl::StrCat("check the column of the label; if the data is right, give it together with "
-                   "that of other days",
-                   more_fix));
+      "check the column of the label; if the data is right, give it together with that of other "
+      "days");
 }
 
 // Of several labels.
@@ -238,8 +237,8 @@ absl::Status MoreTables::CheckLabels() const {
     const auto& [positive, known] = trained_.labels[i];
     if (known < kMaxRowsOfOneClass || (positive > 0 && positive < known)) continue;
     return RuinError(absl::StrCat("all ", known, " values of label '", run_.recipe.labels[i].column,
-                                  "' are ", positive == 0 ? "negative" : "positive"),
-                     "; where the label is not known yet, write -1");
+                                  "' are ", positive == 0 ? "negative" : "positive",
+                                  " (where it is not known yet, write -1)"));
   }
   return absl::OkStatus();
 }
