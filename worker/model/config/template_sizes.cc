@@ -39,22 +39,24 @@ void SizeForPairs(uint64_t samples, uint64_t keys, uint64_t rarer, uint32_t slot
 // of early stopping. With batches this large, a value is in nearly every one, so embedding_l2 is
 // that of weights with deviation 0.6; in small batches a rare value has hardly any, because it is
 // added for the values of a batch only. That also holds for the batches of a table below
-// kFewSamples, so the L2 is three times as large there: without it, deepfm had a log loss of .107
-// with 46 rows of the rarer class among 4,000 (.054 with it; a constant: .055), and dcnv2 .228 with
-// 96 among 2,000 (.190; .202). deepfm, whose rows have two ways to say the same, gains in larger
-// tables, too, where the other kinds lose .008 to .012 of the AUC (20,000 rows, 60 of the class).
+// kFewSamples, so the L2 is three times as large there: without it, dcnv2 had a log loss of .228
+// with 96 rows of the rarer class among 2,000 (.190 with it; a constant: .202). deepfm, whose rows
+// have two ways to say the same, needs ten times (.689 with 60 among 3,000; .164 with three times,
+// .094 with ten; .098), and gains from three in larger tables, too, where the other kinds lose .008
+// to .012 of the AUC (20,000 rows, 60 of the class).
 void SizeForFew(ModelKind kind, uint64_t samples, uint64_t rarer, bool few_of_keys,
                 TemplateSizes* sizes) {
   constexpr uint64_t kStepsOfEpoch = 13, kFewSamples = 10000;
   const bool linear = kind == ModelKind::kLr;
-  const bool needs_more =
-      rarer < kMinRarerForDeep &&
-      (kind == ModelKind::kDeepFm || (samples < kFewSamples && !linear && !PredictsSeveral(kind)));
+  double times = 1;
+  if (rarer < kMinRarerForDeep && !linear && !PredictsSeveral(kind)) {
+    const bool small = samples < kFewSamples;
+    times = kind == ModelKind::kDeepFm ? (small ? 10 : 3) : (small ? 3 : 1);
+  }
   sizes->batch = BatchFor(samples, kStepsOfEpoch);
   sizes->epochs = linear ? kMaxEpochs : 40;
   sizes->patience = 0;
-  sizes->embedding_l2 =
-      (needs_more ? 9.0 : 3.0) / static_cast<double>(std::max<uint64_t>(samples, 1));
+  sizes->embedding_l2 = 3 * times / static_cast<double>(std::max<uint64_t>(samples, 1));
   sizes->learning_rate = linear ? 0.01 : kind == ModelKind::kDlrm ? 0.001 : 0.002;
   sizes->row_learning_rate = linear ? 0.01 : 0.005;
   sizes->row_range = linear ? 1e-4 : 1e-3;
