@@ -1,6 +1,7 @@
 #include "app/data/more_data.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
 
@@ -21,7 +22,6 @@
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/text_samples.h"
 #include "worker/report/score_detail.h"
-#include "worker/train/calibration.h"
 
 namespace cistern::app {
 namespace {
@@ -32,6 +32,7 @@ constexpr uint64_t kMinRowsOfClass = 20;
 constexpr double kTimesFewer = 10;
 constexpr uint64_t kMaxDetailBytes = uint64_t{1} << 24;
 constexpr double kOddsChange = 3;          // between days; more is worth a note
+constexpr double kDeviationsOfShare = 2;   // of its log-odds; less is chance
 constexpr size_t kSamplesBefore = 20000;   // to compare the numbers of new data with
 constexpr uint64_t kRarerToEvaluate = 20;  // with fewer, an evaluation is mostly chance
 
@@ -303,8 +304,10 @@ double MoreTables::ShareOfPositives() const {
   const double rest = all.weight - all.positive_weight;
   if (rest <= 0 || all.positive_weight <= 0) return options_.share;
   const double rarer = std::min<double>(all.positives, negatives / kept);
-  return DriftedShare(all.positive_weight / (all.positive_weight + rest / kept), rarer,
-                      options_.share);
+  const double share = all.positive_weight / (all.positive_weight + rest / kept);
+  const double so_far = options_.share;
+  const double difference = std::log(share * (1 - so_far) / ((1 - share) * so_far));
+  return std::abs(difference) < kDeviationsOfShare / std::sqrt(rarer) ? so_far : share;
 }
 
 absl::Status MoreTables::ChooseEvaluation(const std::vector<std::string>& tests, MoreData* more) {

@@ -35,8 +35,8 @@ struct MoreData {
   std::string source;
   std::string eval_source;  // empty: as before
   // The share of positive labels to expect: that of the tables with the rows that are held out of
-  // them, or, if few have the rarer label, one between that and MoreOptions::share (DriftedShare).
-  // 0: the tables hold a part of the negative rows only. nullopt: there are no tables.
+  // them, or MoreOptions::share, if chance explains the difference. So the same command has the
+  // same share again. 0: the tables hold a part of the negative rows only. nullopt: no tables.
   std::optional<double> share;
   bool exact_share = false;           // eval_source holds a random part of these rows
   uint64_t max_keys = 0;              // of a sample, over all slots; 0: not converted, so not known
