@@ -259,14 +259,15 @@ bool TablePlanner::HoldsCodes(size_t place) const {
 
 // Whether an integer of few values is better a quantity than a slot: its values say nothing of
 // their own, and the rows of the rarer label are too few to learn a weight for each. More than
-// kFewValues could number things, unless neighbours are about as frequent. Of huge ones, several
-// are one number to a float.
+// kFewValues could number things, unless neighbours are about as frequent, or the name is that of a
+// quantity. Of huge ones, several are one number to a float.
 bool TablePlanner::IsSmallCount(size_t place) const {
   const ColumnProfile& column = profile_.columns[place];
   return column.type == ColumnType::kInteger && column.distinct > kMaxCategories &&
          !NumbersThings(column.name) &&
          (column.distinct <= kFewValues ||
-          (column.distinct < kNumberedValues && NeighboursAreAsFrequent(profile_, place))) &&
+          (column.distinct < kNumberedValues &&
+           (IsAmountName(column.name) || NeighboursAreAsFrequent(profile_, place)))) &&
          column.max <= kMaxQuantity && column.min >= -kMaxQuantity &&
          rarer_ < kRarerPerValue * column.distinct &&
          ValueEffect(profile_, plan_.label, place) <= kQuantityUpTo;

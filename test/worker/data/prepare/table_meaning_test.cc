@@ -89,6 +89,17 @@ TEST_F(TableMeaning, MoreValuesAreAQuantityWhereNeighboursAreAboutAsFrequent) {
   EXPECT_EQ(Choice("used").role, ColumnRole::kSlot);
 }
 
+// Ages of 18 to 69 that are alike often: neighbours tell nothing, but the name does.
+TEST_F(TableMeaning, MoreValuesAreAQuantityByTheirName) {
+  const auto rows = [](size_t, int, std::mt19937& draw) {
+    return absl::StrCat(draw() % 100 < 2, ",", 18 + draw() % 52, ",c", draw() % 9);
+  };
+  ASSERT_TRUE(Make(Rows("click,age,city", 6000, rows)).ok());
+  EXPECT_EQ(Choice("age").role, ColumnRole::kDense);
+  ASSERT_TRUE(Make(Rows("click,x,city", 6000, rows)).ok());
+  EXPECT_EQ(Choice("x").role, ColumnRole::kSlot);
+}
+
 // Most loans are of 500, 1000 or 2000, some of 1150: round numbers are no ids.
 TEST_F(TableMeaning, RoundedAmountsAreNoIds) {
   const auto rows = [](bool rounded) {
