@@ -22,7 +22,7 @@ class NamingControl : public ControlPlane {
  public:
   absl::Status Hello(const v1::HelloRequest& request, v1::HelloReply* reply) override {
     if (request.client() != kProbe) ++hello_num;
-    if (hello_gate != nullptr) hello_gate->WaitForNotification();
+    if (absl::Notification* const gate = hello_gate) gate->WaitForNotification();
     reply->set_cluster("to " + request.client());
     if (request.client() == "throw") throw std::runtime_error("a library");
     if (request.client() == "cancel") return absl::CancelledError();
@@ -89,7 +89,8 @@ class NamingControl : public ControlPlane {
     return absl::InternalError("Clear");
   }
   absl::Status Stats(const v1::StatsRequest& request, v1::StatsReply*) override {
-    if (request.digest() && digest_gate != nullptr) digest_gate->WaitForNotification();
+    absl::Notification* const gate = digest_gate;
+    if (request.digest() && gate != nullptr) gate->WaitForNotification();
     return absl::InternalError("Stats");
   }
   absl::Status GetRow(const v1::GetRowRequest&, v1::GetRowReply*) override {
@@ -122,7 +123,7 @@ class NamingControl : public ControlPlane {
     mutex.Await(absl::Condition(&reached));
   }
 
-  absl::Notification *hello_gate = nullptr, *digest_gate = nullptr;
+  std::atomic<absl::Notification*> hello_gate{nullptr}, digest_gate{nullptr};
   static constexpr char kProbe[] = "the health probe";
   std::atomic<int> hello_num{0};
   absl::Mutex mutex;
