@@ -149,11 +149,12 @@ NumberSpread SpreadOf(const TableProfile& profile, size_t column, bool logarithm
   const bool high = IsFar(forward(all.max), middle) && forward(all.max) > middle.high;
   if (!low && !high && !spread.has_sentinel()) return spread;
   const double bound = kBoundDeviations * middle.deviation();
-  spread.low = back(std::max(middle.median - bound, forward(all.min)));
-  spread.high = back(std::min(middle.median + bound, forward(all.max)));
-  const auto beyond = std::count_if(usual.begin(), usual.end(), [&](double x) {
-    return x < forward(*spread.low) || x > forward(*spread.high);
-  });
+  const double least = std::max(middle.median - bound, forward(all.min));
+  const double most = std::min(middle.median + bound, forward(all.max));
+  spread.low = back(least);
+  spread.high = back(most);
+  const auto beyond =
+      std::count_if(usual.begin(), usual.end(), [&](double x) { return x < least || x > most; });
   spread.outliers = static_cast<double>(beyond) / static_cast<double>(usual.size());
   spread.farthest = low || (!high && all.min < spread.min) ? all.min : all.max;
   return spread;
