@@ -19,7 +19,7 @@ absl::string_view InsideBrackets(absl::string_view field);
 size_t OpensCall(absl::string_view field);
 
 // Removes the next value from the front of `field`, with its separator. list: as in Recipe::Source;
-// a separator inside quotes separates nothing, and the separator ' ' stands for any space. A
+// a separator inside quotes does not count, and the separator ' ' is any space. A
 // closing bracket that separates has an opening one before each value: <a><b>, [a][b].
 absl::string_view TakeValue(char separator, bool list, absl::string_view* field);
 

@@ -138,7 +138,7 @@ class PartFinder {
   struct Lists {
     bool others = false;  // a field is no list of numbers
     uint64_t values = 0, fractions = 0, truths = 0, singles = 0;
-    uint64_t negatives = 0;             // below -1, which may stand for no value
+    uint64_t negatives = 0;             // below -1 (-1 often means no value)
     std::map<size_t, Lengths> lengths;  // of lists that are not empty
   };
   struct Objects {
