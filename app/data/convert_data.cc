@@ -109,6 +109,15 @@ uint32_t LabelDimOf(const data::ConvertSummary& summary) {
   return summary.shape.label_dim - (summary.shape.weighted ? 1 : 0);
 }
 
+const char* WeightlessClassOf(const data::ConvertSummary& summary) {
+  const bool has_both =
+      summary.labels.size() == 1 && summary.positives > 0 && summary.positives < summary.samples;
+  const bool positives = summary.positive_weight > 0;
+  const bool negatives = summary.weight > summary.positive_weight;
+  if (!has_both || positives == negatives) return nullptr;
+  return positives ? "negative" : "positive";
+}
+
 nlohmann::ordered_json JsonOf(const data::ConvertSummary& summary) {
   nlohmann::ordered_json json;
   json["samples"] = summary.samples;

@@ -55,6 +55,10 @@ std::string OptionBesideRecipe(const data::ConvertOptions& options);
 // The label_dim of a model for the data: the weight is no label of it.
 uint32_t LabelDimOf(const data::ConvertSummary& summary);
 
+// Of one label with both classes: "positive" or "negative", whichever has weight 0 in all samples
+// while the other has not, so that a model would not learn it; null if there is none.
+const char* WeightlessClassOf(const data::ConvertSummary& summary);
+
 nlohmann::ordered_json JsonOf(const data::ConvertSummary& summary);
 
 }  // namespace cistern::app

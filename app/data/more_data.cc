@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "app/data/convert_data.h"
 #include "app/data/given_tables.h"
 #include "app/data/missing_file.h"
 #include "app/data/table_file.h"
@@ -136,10 +137,6 @@ void AddTo(const data::ConvertSummary& part, data::ConvertSummary* sum) {
   }
 }
 
-bool HasBothClassesOf(const data::ConvertSummary& part) {
-  return part.positives > 0 && part.positives < part.samples;
-}
-
 data::ConvertOptions MoreTables::Base(const std::string& file) const {
   data::ConvertOptions options;
   options.input = {file};
@@ -211,12 +208,10 @@ absl::StatusOr<data::ConvertSummary> MoreTables::ConvertPart(const std::string& 
 absl::Status MoreTables::CheckClasses() const {
   if (trained_.labels.size() != 1) return CheckLabels();
   if (trained_.samples < kMaxRowsOfOneClass) return absl::OkStatus();
-  if (HasBothClassesOf(trained_)) {
-    const double positives = trained_.positive_weight, negatives = trained_.weight - positives;
-    if ((positives > 0) == (negatives > 0)) return CheckShare();  // no weight at all is warned of
-    return RuinError(absl::StrCat("the weights of all ", positives > 0 ? "negative" : "positive",
-                                  " labels are 0"));
+  if (const char* const weightless = WeightlessClassOf(trained_)) {
+    return RuinError(absl::StrCat("the weights of all ", weightless, " labels are 0"));
   }
+  if (trained_.positives > 0 && trained_.positives < trained_.samples) return CheckShare();
   return RuinError(absl::StrCat("all ", trained_.samples, " labels are ",
                                 trained_.positives == 0 ? "negative" : "positive"));
 }

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "app/data/convert_data.h"
 #include "app/data/given_tables.h"
 #include "app/data/missing_file.h"
 #include "app/data/model_size.h"
@@ -85,15 +86,12 @@ const data::ConvertSummary::Label* LabelOfOneClass(const data::ConvertSummary& s
 
 // Refuses weights of which those of one label are all 0: that class would not exist.
 absl::Status CheckClassWeights(const data::ConvertSummary& trained, const std::string& path) {
-  const double negatives = trained.weight - trained.positive_weight;
-  const bool one_class = trained.labels.size() == 1 && trained.positives > 0 &&
-                         trained.positives < trained.samples && trained.weight > 0 &&
-                         (trained.positive_weight <= 0 || negatives <= 0);
-  if (!one_class) return absl::OkStatus();
+  const char* const weightless = WeightlessClassOf(trained);
+  if (weightless == nullptr) return absl::OkStatus();
   return WithFix(
-      WithOptions(absl::InvalidArgumentError(absl::StrCat(
-                      path, ": the weights of all ", negatives <= 0 ? "negative" : "positive",
-                      " labels are 0: both classes are needed")),
+      WithOptions(absl::InvalidArgumentError(absl::StrCat(path, ": the weights of all ", weightless,
+                                                          " labels are 0: both classes are "
+                                                          "needed")),
                   {"weight"}),
       "check the column of the weights, or leave it out");
 }

@@ -115,5 +115,24 @@ TEST_F(ConvertsData, OfFilesThatExist) {
   EXPECT_TRUE(absl::IsCancelled(ConvertData(Options(Write("a", 20000), "a"), calls).status()));
 }
 
+TEST(ConvertData, KnowsAClassWithoutWeight) {
+  data::ConvertSummary summary;
+  summary.labels.resize(1);
+  summary.samples = 10;
+  summary.positives = 4;
+  const auto weightless = [&](double weight, double positive_weight) {
+    summary.weight = weight;
+    summary.positive_weight = positive_weight;
+    const char* const found = WeightlessClassOf(summary);
+    return std::string(found == nullptr ? "" : found);
+  };
+  EXPECT_EQ(weightless(10, 4), "");
+  EXPECT_EQ(weightless(4, 4), "negative");
+  EXPECT_EQ(weightless(6, 0), "positive");
+  EXPECT_EQ(weightless(0, 0), "");  // neither class has any
+  summary.positives = 0;
+  EXPECT_EQ(weightless(6, 0), "");  // there is one class
+}
+
 }  // namespace
 }  // namespace cistern::app
