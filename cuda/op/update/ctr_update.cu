@@ -4,13 +4,12 @@
 #include "cuda/op/update/ctr_update.h"
 
 #include "common/base/check.h"
-#include "cuda/op/primitive/reduce.cuh"
+#include "cuda/op/update/row_l2.cuh"
 #include "cuda/op/update/shared_state.cuh"
 
 namespace cistern::op::gpu {
 namespace {
 
-constexpr size_t kRowsOfCtrPartial = 128;  // as AddCtrL2ScratchFloats assumes
 constexpr uint32_t kLongCtrSegment = 256;  // the block counts longer segments
 
 __device__ inline unsigned IsClick(const CtrOccurrences& in, uint32_t k) {
@@ -119,15 +118,10 @@ void DropAbsentEmbedx(const uint8_t* has_embedx, const uint32_t* rows, float* gr
 void AddCtrL2(DeviceFactor l2, const CtrRule& rule, const uint32_t* rows, const float* values,
               size_t stride, float* grads, double* square_sum, size_t distinct, float* scratch,
               Stream& stream) {
-  const size_t width = rule.dim + 1;
   const uint32_t embed_w = rule.embed_w, embedx_w = rule.embedx_w;
-  SumInPieces("AddCtrL2", distinct * width, kRowsOfCtrPartial * width, 1.0, scratch, square_sum,
-              stream, [=] __device__(size_t at) {
-                const size_t r = at / width, c = at % width;
-                const float w = values[rows[r] * stride + (c == 0 ? embed_w : embedx_w + c - 1)];
-                grads[at] += l2.product() * w;
-                return double{w} * double{w};
-              });
+  AddL2OfRows<1>("AddCtrL2", l2, rows, values, stride, grads, scratch, square_sum, distinct,
+                 rule.dim + 1, stream,
+                 [=] __device__(unsigned c) { return c == 0 ? embed_w : embedx_w + c - 1; });
 }
 
 void CtrUpdate(const CtrRule& rule, const FirstWeights& first, float step_size, uint32_t day,

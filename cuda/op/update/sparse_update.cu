@@ -5,13 +5,11 @@
 
 #include "common/base/check.h"
 #include "cuda/op/primitive/pack.cuh"
-#include "cuda/op/primitive/reduce.cuh"
+#include "cuda/op/update/row_l2.cuh"
 #include "cuda/op/update/shared_state.cuh"
 
 namespace cistern::op::gpu {
 namespace {
-
-constexpr size_t kRowsOfPartial = 128;  // as AddRowL2ScratchFloats assumes
 
 // Rows per thread, whose loads are in flight together.
 template <unsigned kWidth>
@@ -106,26 +104,10 @@ __global__ void __launch_bounds__(kBlockThreads, 5)
   ApplyRule(rule, step_size, dim, grad, weights + at, states + at);
 }
 
-// Each block adds the L2 gradients of kRowsOfPartial rows and sums the squares of their weights;
-// `lanes` threads, a power of two, per row.
-__global__ void __launch_bounds__(kBlockThreads)
-    RowL2Kernel(DeviceFactor l2, const uint32_t* rows, const float* weights, size_t stride,
-                float* grads, double* partial, size_t distinct, size_t dim, unsigned lanes) {
-  const size_t begin = size_t{blockIdx.x} * kRowsOfPartial;
-  const size_t end = begin + kRowsOfPartial < distinct ? begin + kRowsOfPartial : distinct;
-  const unsigned lane = threadIdx.x % lanes;
-  const float factor = l2.product();
-  double sum = 0;
-  for (size_t i = begin + threadIdx.x / lanes; i < end; i += kBlockThreads / lanes) {
-    const float* w = weights + rows[i] * stride;
-    for (size_t e = lane; e < dim; e += lanes) {
-      grads[i * dim + e] += factor * w[e];
-      sum += double{w[e]} * double{w[e]};
-    }
-  }
-  sum = BlockSum(sum);
-  if (threadIdx.x == 0) partial[blockIdx.x] = sum;
-}
+// The place of weight c in a row whose weights come first.
+struct FromFirst {
+  __device__ unsigned operator()(unsigned c) const { return c; }
+};
 
 }  // namespace
 
@@ -157,12 +139,11 @@ void SparseUpdate(const RuleParams& rule, float step_size, const uint32_t* rows,
 void AddRowL2(DeviceFactor l2, const uint32_t* rows, const float* weights, size_t stride,
               float* grads, double* square_sum, size_t distinct, size_t dim, float* scratch,
               Stream& stream) {
-  const size_t pieces = CeilDivide(distinct, kRowsOfPartial);
-  auto* partial = reinterpret_cast<double*>(scratch);
-  Launch("AddRowL2", RowL2Kernel, dim3(static_cast<unsigned>(pieces)), dim3(kBlockThreads), 0,
-         stream, l2, rows, weights, stride, grads, partial, distinct, dim,
-         PowerOfTwo(dim, kBlockThreads));
-  if (square_sum != nullptr) AddPieces("AddRowL2", partial, pieces, 1.0, square_sum, stream);
+  const bool wide =
+      dim % 4 == 0 && stride % 4 == 0 && HoldsPacks(grads, 16) && HoldsPacks(weights, 16);
+  const auto add = wide ? AddL2OfRows<4, FromFirst> : AddL2OfRows<1, FromFirst>;
+  add("AddRowL2", l2, rows, weights, stride, grads, scratch, square_sum, distinct, dim, stream,
+      FromFirst());
 }
 
 }  // namespace cistern::op::gpu
