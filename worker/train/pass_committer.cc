@@ -91,8 +91,9 @@ absl::Status PassCommitter::PushAll(const FrozenPass& pass) {
         }));
   }
   if (!leads()) return client_.SealPass();
-  for (size_t i = 0; i < pass.dense.size(); ++i) {
-    CISTERN_RETURN_IF_ERROR(client_.PushDense(static_cast<TableId>(i), pass.dense[i].data()));
+  for (size_t i = 0; pass.dense != nullptr && i < pass.dense->tables(); ++i) {
+    CISTERN_ASSIGN_OR_RETURN(const absl::Span<const float> values, pass.dense->Read(i));
+    CISTERN_RETURN_IF_ERROR(client_.PushDense(static_cast<TableId>(i), values.data()));
   }
   return absl::OkStatus();
 }

@@ -13,6 +13,7 @@
 #include "worker/client/parameter_client.h"
 #include "worker/group/process_group.h"
 #include "worker/model/batch/row_stage.h"
+#include "worker/model/layer/dense_snapshot.h"
 #include "worker/pass/pass_pipeline.h"
 
 namespace cistern {
@@ -23,7 +24,7 @@ struct FrozenPass {
   // By embedding: distinct rows that are not pushed, because the next pass holds them and pushes
   // them later. No entry, or null: all rows are pushed.
   std::vector<std::shared_ptr<const std::vector<Row>>> staying;
-  std::vector<std::vector<float>> dense;   // by dense table; empty on workers that do not lead
+  DenseSnapshot* dense = nullptr;          // of the last step; null: nothing dense is pushed
   ParameterClient::CommitOptions options;  // position, durability, clock
 };
 

@@ -542,8 +542,12 @@ absl::StatusOr<Position> Trainer::PositionAfter(const ReadyPass& ready, size_t t
 absl::Status Trainer::StartCommit(std::shared_ptr<ReadyPass> ready, const Position& position,
                                   bool durable, bool all_rows) {
   FrozenPass pass;
-  for (int i = 0; leads() && i < model_->schema().dense_tables_size(); ++i) {
-    CISTERN_ASSIGN_OR_RETURN(pass.dense.emplace_back(), model_->ReadDense(static_cast<size_t>(i)));
+  if (leads()) {
+    if (!dense_) {
+      CISTERN_ASSIGN_OR_RETURN(dense_, DenseSnapshot::Create(device_));
+    }
+    CISTERN_RETURN_IF_ERROR(model_->TakeDense(*dense_));
+    pass.dense = &*dense_;
   }
   pass.options = {durable ? FormatPosition(position) : "", durable, model_->clock()};
   // Only the rows and keys are needed from here on.

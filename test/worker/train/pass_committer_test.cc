@@ -90,7 +90,7 @@ TEST(PassCommitter, PushesAllRowsButThoseThatStay) {
   for (Row row = 0; row < keys.size(); row += 3) staying->push_back(row);
   std::reverse(staying->begin(), staying->end());
   PassCommitter committer(*client, *device, nullptr);
-  committer.Start({pass, {nullptr, staying}, {}, {}}, [] {});
+  committer.Start({pass, {nullptr, staying}, nullptr, {}}, [] {});
   const absl::Status committed = committer.Wait();
   ASSERT_TRUE(committed.ok()) << committed;
   for (const TableId id : {kCtr, kDeep}) {

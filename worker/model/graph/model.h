@@ -23,6 +23,7 @@
 #include "worker/model/config/model_config.h"
 #include "worker/model/graph/graph.h"
 #include "worker/model/graph/precision.h"
+#include "worker/model/layer/dense_snapshot.h"
 #include "worker/model/layer/device_buffer.h"
 
 namespace cistern {
@@ -135,8 +136,10 @@ class Model {
 
   // The dense tables as the servers store them: [rows, columns] of schema().dense_tables(i).
   absl::StatusOr<std::vector<float>> ReadDense(size_t i) const {
-    return parameters_.Read(i, stream_);
+    return parameters_.Read(i, device_);
   }
+  // As they are after the steps launched so far, for another thread. Does not wait.
+  absl::Status TakeDense(DenseSnapshot& to) const { return to.Take(parameters_); }
   absl::Status WriteDense(size_t i, absl::Span<const float> values) {
     return AddContext(parameters_.Write(i, values, stream_), config_.path);
   }

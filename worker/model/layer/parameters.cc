@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "cuda/op/dense/copy_columns.h"
 #include "cuda/op/dense/elementwise.h"
 
 namespace cistern {
@@ -21,14 +22,6 @@ v1::DenseTableSpec MakeTable(const char* name, size_t rows,
   table.set_rows(rows);
   for (const char* column : columns) table.add_columns(column);
   return table;
-}
-
-absl::StatusOr<std::vector<float>> ReadFloats(const DeviceFloats& from, size_t count,
-                                              Stream& stream) {
-  std::vector<float> values(count);
-  CopyToHost(from.data(), values.data(), count * sizeof(float), stream);
-  CISTERN_RETURN_IF_ERROR(stream.Wait());
-  return values;
 }
 
 }  // namespace
@@ -112,19 +105,29 @@ std::optional<Parameter> Parameters::LogitBias() const {
   return std::nullopt;
 }
 
-absl::StatusOr<std::vector<float>> Parameters::Read(size_t i, Stream& stream) const {
-  if (IsRunning(i)) return ReadFloats(running_, running_count_, stream);
-  const size_t columns = 1 + RuleStateFloats(rule_.kind, 1);
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<float> weights, ReadFloats(weights_, count_, stream));
-  CISTERN_ASSIGN_OR_RETURN(const std::vector<float> states,
-                           ReadFloats(states_, count_ * (columns - 1), stream));
-  std::vector<float> values(count_ * columns);
-  for (size_t row = 0; row < count_; ++row) {
-    values[row * columns] = weights[row];
-    for (size_t c = 1; c < columns; ++c) {
-      values[row * columns + c] = states[(c - 1) * count_ + row];
-    }
+size_t Parameters::ValuesOf(size_t i) const {
+  return IsRunning(i) ? running_count_ : count_ * (1 + RuleStateFloats(rule_.kind, 1));
+}
+
+void Parameters::CopyTable(size_t i, float* to, Stream& stream) const {
+  if (IsRunning(i)) {
+    return CopyOnDevice(running_.data(), to, running_count_ * sizeof(float), stream);
   }
+  const size_t columns = 1 + RuleStateFloats(rule_.kind, 1);
+  for (size_t c = 0; c < columns; ++c) {
+    const float* const from = c == 0 ? weights_.data() : states_.data() + (c - 1) * count_;
+    op::CopyColumns(from, 1, op::Write::kOverwrite, to + c, columns, count_, 1, stream);
+  }
+}
+
+absl::StatusOr<std::vector<float>> Parameters::Read(size_t i, DeviceContext& device) const {
+  const size_t bytes = ValuesOf(i) * sizeof(float);
+  CISTERN_ASSIGN_OR_RETURN(
+      Memory table, device.pool().Take(MemoryPlace::kDevice, bytes, "dense", MemoryFill::kAny));
+  CopyTable(i, static_cast<float*>(table.data()), device.stream());
+  std::vector<float> values(ValuesOf(i));
+  CopyToHost(table.data(), values.data(), bytes, device.stream());
+  CISTERN_RETURN_IF_ERROR(device.stream().Wait());
   return values;
 }
 

@@ -8,7 +8,7 @@
 #include "absl/types/span.h"
 #include "common/base/status.h"
 #include "common/value/update_rule.h"
-#include "cuda/core/stream.h"
+#include "cuda/core/device_context.h"
 #include "cuda/op/update/gradient_scaler.h"
 #include "proto/schema.pb.h"
 #include "worker/model/layer/device_buffer.h"
@@ -64,8 +64,12 @@ class Parameters {
 
   // The tables "dense" (if there are parameters) and "dense_state" (if there are statistics).
   std::vector<v1::DenseTableSpec> tables() const;
+  // The number of values of tables()[i], rows by columns.
+  size_t ValuesOf(size_t i) const;
+  // Enqueues a copy of the values of tables()[i] to `to`, [rows, columns] in device memory.
+  void CopyTable(size_t i, float* to, Stream& stream) const;
   // The values of tables()[i]: [rows, columns]. Both functions wait for the stream.
-  absl::StatusOr<std::vector<float>> Read(size_t i, Stream& stream) const;
+  absl::StatusOr<std::vector<float>> Read(size_t i, DeviceContext& device) const;
   absl::Status Write(size_t i, absl::Span<const float> values, Stream& stream);
 
  private:

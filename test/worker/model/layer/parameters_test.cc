@@ -17,7 +17,7 @@ void Allocate(const RuleParams& rule, Parameters& parameters) {
   ASSERT_TRUE(status.ok()) << status;
 }
 std::vector<float> Read(const Parameters& parameters, size_t i) {
-  return parameters.Read(i, TestDevice().stream()).value();
+  return parameters.Read(i, TestDevice()).value();
 }
 absl::Status Write(size_t i, const std::vector<float>& values, Parameters& parameters) {
   return parameters.Write(i, values, TestDevice().stream());
