@@ -67,7 +67,7 @@ class KeyNames {
   }
 
   void AddCross(const std::string& name) { crosses_.insert(name); }
-  KeyTexts Take() { return std::move(texts_); }
+  report::KeyTexts Take() { return std::move(texts_); }
 
  private:
   void Add(const std::string& column, const std::string& field, const std::string& shown) {
@@ -96,25 +96,26 @@ class KeyNames {
   const data::OwnedEncoder& encoder_;
   std::map<std::string, std::set<Key>> wanted_;  // by column
   std::set<std::string> crosses_;
-  KeyTexts texts_;
+  report::KeyTexts texts_;
 };
 
 }  // namespace
 
-absl::StatusOr<KeyTexts> TextsOfKeys(const RunView& run, const std::vector<std::string>& tables,
-                                     const JobCalls& calls) {
-  if (!run.study) return KeyTexts();
+absl::StatusOr<report::KeyTexts> TextsOfKeys(const report::RunView& run,
+                                             const std::vector<std::string>& tables,
+                                             const JobCalls& calls) {
+  if (!run.study) return report::KeyTexts();
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const std::optional<data::FoundRecipe> found,
                            data::FindRecipe(files, run.folder));
-  if (!found) return KeyTexts();
+  if (!found) return report::KeyTexts();
   const auto encoder = data::OwnedEncoder::Open(found->recipe, found->vocabulary_path());
   if (!encoder.ok()) return WithKind(encoder.status(), ErrorKind::kBadCheckpoint);
   const std::vector<data::Recipe::Slot>& slots = (*encoder)->recipe().slots;
   std::map<std::string, std::set<Key>> wanted;
   std::vector<Key> keys;
   for (size_t i = 0; i < run.study->slots.size() && i < slots.size(); ++i) {
-    for (const ValueCalibration& value : run.study->slots[i].worst) {
+    for (const report::ValueCalibration& value : run.study->slots[i].worst) {
       wanted[slots[i].column].insert(value.key);
       keys.push_back(value.key);
     }

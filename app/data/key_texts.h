@@ -14,7 +14,8 @@ namespace cistern::app {
 // numbers ("12.2 to 13.5"), missing and rare values; hashed texts are searched in `tables`, which
 // the recipe describes. Without a study or a recipe there are none.
 // Errors: those of reading the recipe and the tables.
-absl::StatusOr<KeyTexts> TextsOfKeys(const RunView& run, const std::vector<std::string>& tables,
-                                     const JobCalls& calls);
+absl::StatusOr<report::KeyTexts> TextsOfKeys(const report::RunView& run,
+                                             const std::vector<std::string>& tables,
+                                             const JobCalls& calls);
 
 }  // namespace cistern::app

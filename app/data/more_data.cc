@@ -243,9 +243,9 @@ absl::Status MoreTables::CheckLabels() const {
 absl::Status MoreTables::CheckShare() const {
   LocalFileSystem files;
   const absl::StatusOr<std::string> text =
-      ReadWhole(files, absl::StrCat(options_.out, "/", kScoreDetailFile), kMaxDetailBytes);
+      ReadWhole(files, absl::StrCat(options_.out, "/", report::kScoreDetailFile), kMaxDetailBytes);
   if (!text.ok()) return absl::OkStatus();
-  const absl::StatusOr<ScoreDetail> before = ParseScoreDetail(*text);
+  const absl::StatusOr<report::ScoreDetail> before = report::ParseScoreDetail(*text);
   if (!before.ok() || before->samples < kMaxRowsOfOneClass) return absl::OkStatus();
   const bool holds_no_more = options_.model_negatives < 1 && options_.table_negatives == 1;
   const double rows = holds_no_more

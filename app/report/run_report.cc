@@ -12,11 +12,11 @@ namespace cistern::app {
 namespace {
 
 // The model of a run, as run.json names it.
-absl::StatusOr<ModelOptions> ModelOf(const RunView& run, uint64_t threads) {
+absl::StatusOr<ModelOptions> ModelOf(const report::RunView& run, uint64_t threads) {
   if (!run.record) {
     return WithFix(
         WithOptions(absl::InvalidArgumentError(absl::StrCat(
-                        run.folder, ": a study needs ", kRunRecordFile,
+                        run.folder, ": a study needs ", report::kRunRecordFile,
                         ", which names the model file; an older version wrote this run")),
                     {"importance"}),
         "train again, or leave it out");
@@ -32,7 +32,7 @@ absl::StatusOr<ModelOptions> ModelOf(const RunView& run, uint64_t threads) {
 
 absl::Status StudyRun(const StudyOptions& options, const JobCalls& calls) {
   LocalFileSystem files;
-  CISTERN_ASSIGN_OR_RETURN(const RunView run, ReadRun(files, options.run));
+  CISTERN_ASSIGN_OR_RETURN(const report::RunView run, report::ReadRun(files, options.run));
   CISTERN_ASSIGN_OR_RETURN(const ModelOptions model, ModelOf(run, options.threads));
   CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(model));
   CISTERN_ASSIGN_OR_RETURN(const JobOptions job, JobOptionsOf(model));
@@ -41,10 +41,11 @@ absl::Status StudyRun(const StudyOptions& options, const JobCalls& calls) {
                                             [&](const std::string& line) { calls.Note(line); }));
   AmountCounter counter(calls, absl::StrCat("studying ", run.name), "runs");
   counter.Expect(1);
-  CISTERN_ASSIGN_OR_RETURN(const ModelStudy study,
+  CISTERN_ASSIGN_OR_RETURN(const report::ModelStudy study,
                            StudyModel(config, fleet->client(), options.data, options.samples, job));
   counter.Done();
-  return WriteWhole(files, absl::StrCat(options.run, "/", kSlotStudyFile), FormatModelStudy(study));
+  return WriteWhole(files, absl::StrCat(options.run, "/", report::kSlotStudyFile),
+                    report::FormatModelStudy(study));
 }
 
 absl::StatusOr<std::string> WriteRunReport(const RunReportOptions& options, const JobCalls& calls) {
@@ -56,9 +57,9 @@ absl::StatusOr<std::string> WriteRunReport(const RunReportOptions& options, cons
   CISTERN_RETURN_IF_ERROR(WithOptions(NewFile::CheckNoDevice(options.out), {"out"}));
   const std::string out = options.out.empty() ? options.runs.front() + "/report.html" : options.out;
   LocalFileSystem files;
-  CISTERN_RETURN_IF_ERROR(WriteReport(files, options.runs, out, [&](const RunView& run) {
-    return TextsOfKeys(run, options.tables, calls);
-  }));
+  CISTERN_RETURN_IF_ERROR(report::WriteReport(
+      files, options.runs, out,
+      [&](const report::RunView& run) { return TextsOfKeys(run, options.tables, calls); }));
   return out;
 }
 

@@ -22,7 +22,7 @@ std::string Now() {
 std::string StartOf(const JobOptions& options) {
   LocalFileSystem files;
   if (!options.resume) return Now();
-  const absl::StatusOr<RunView> earlier = ReadRun(files, options.out_dir);
+  const absl::StatusOr<report::RunView> earlier = report::ReadRun(files, options.out_dir);
   const bool known = earlier.ok() && earlier->record && !earlier->record->started.empty();
   return known ? earlier->record->started : Now();
 }
@@ -32,7 +32,7 @@ std::string StartOf(const JobOptions& options) {
 std::string RunIdOf(const std::string& folder, bool resume) {
   LocalFileSystem files;
   if (resume) {
-    const absl::StatusOr<RunView> earlier = ReadRun(files, folder);
+    const absl::StatusOr<report::RunView> earlier = report::ReadRun(files, folder);
     if (earlier.ok() && earlier->record && CheckName(earlier->record->run_id).ok()) {
       return earlier->record->run_id;
     }
@@ -40,9 +40,9 @@ std::string RunIdOf(const std::string& folder, bool resume) {
   return HashText(NewSecret());
 }
 
-RunRecord BeginRecord(const ModelConfig& config, const ParameterClient& client,
-                      const JobOptions& options) {
-  RunRecord record;
+report::RunRecord BeginRecord(const ModelConfig& config, const ParameterClient& client,
+                              const JobOptions& options) {
+  report::RunRecord record;
   record.version = kVersion;
   record.model = config.path;
   record.started = StartOf(options);
@@ -52,9 +52,10 @@ RunRecord BeginRecord(const ModelConfig& config, const ParameterClient& client,
   return record;
 }
 
-void EndRecord(const TrainSummary& summary, const ParameterClient& client, RunRecord* record) {
+void EndRecord(const TrainSummary& summary, const ParameterClient& client,
+               report::RunRecord* record) {
   record->ended = Now();
-  record->stopped_by = StopReasonName(summary.stopped_by);
+  record->stopped_by = report::StopReasonName(summary.stopped_by);
   record->samples = summary.samples;
   record->iterations = summary.iterations;
   record->passes = summary.passes;
@@ -69,19 +70,20 @@ void EndRecord(const TrainSummary& summary, const ParameterClient& client, RunRe
   }
 }
 
-absl::Status WriteRecord(const std::string& folder, const RunRecord& record) {
+absl::Status WriteRecord(const std::string& folder, const report::RunRecord& record) {
   LocalFileSystem files;
-  const std::string path = absl::StrCat(folder, "/", kRunRecordFile);
-  return WriteWhole(files, path, FormatRunRecord(record));
+  const std::string path = absl::StrCat(folder, "/", report::kRunRecordFile);
+  return WriteWhole(files, path, report::FormatRunRecord(record));
 }
 
 std::string WriteRunFiles(const std::string& folder, const TrainSummary& summary,
-                          const ParameterClient& client, RunRecord record, const OnNote& note) {
+                          const ParameterClient& client, report::RunRecord record,
+                          const OnNote& note) {
   EndRecord(summary, client, &record);
   LocalFileSystem files;
   const std::string page = folder + "/report.html";
   absl::Status status = WriteRecord(folder, record);
-  status.Update(WriteReport(files, {folder}, page));
+  status.Update(report::WriteReport(files, {folder}, page));
   if (status.ok()) return page;
   note(absl::StrCat("warning: the report of the run is incomplete: ", status.message()));
   return "";

@@ -20,18 +20,20 @@ std::string RunIdOf(const std::string& folder, bool resume);
 // What is known when a run starts. The caller adds what it was asked for: set, device, servers_at.
 // started: that of an earlier process which this run continues, if the folder of the run holds its
 // record and options.resume is set; else now.
-RunRecord BeginRecord(const ModelConfig& config, const ParameterClient& client,
-                      const JobOptions& options);
+report::RunRecord BeginRecord(const ModelConfig& config, const ParameterClient& client,
+                              const JobOptions& options);
 
 // Adds what is known at the end.
-void EndRecord(const TrainSummary& summary, const ParameterClient& client, RunRecord* record);
+void EndRecord(const TrainSummary& summary, const ParameterClient& client,
+               report::RunRecord* record);
 
 // Writes RUN/run.json.
-absl::Status WriteRecord(const std::string& folder, const RunRecord& record);
+absl::Status WriteRecord(const std::string& folder, const report::RunRecord& record);
 
 // Writes what a person reads about the run, and returns the path of the page. The run is finished
 // and saved: a failure only warns, and returns "".
 std::string WriteRunFiles(const std::string& folder, const TrainSummary& summary,
-                          const ParameterClient& client, RunRecord record, const OnNote& note);
+                          const ParameterClient& client, report::RunRecord record,
+                          const OnNote& note);
 
 }  // namespace cistern::app

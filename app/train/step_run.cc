@@ -36,7 +36,7 @@ void StepRun::Train(const StepRunOptions& options) {
     return BeforeStep(iterations, loss);
   };
   job.progress = [this](const Progress& progress) {
-    if (progress.event != RunEvent::kEval) return;
+    if (progress.event != report::RunEvent::kEval) return;
     absl::MutexLock lock(&mutex_);
     evaluation_ = progress;
   };

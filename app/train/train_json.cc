@@ -25,7 +25,7 @@ nlohmann::ordered_json JsonOf(const TrainSummary& summary) {
   json["logloss"] =
       summary.score.logloss ? nlohmann::ordered_json(*summary.score.logloss) : nullptr;
   PutMetrics(summary.score.metrics, &json);
-  json["stopped_by"] = StopReasonName(summary.stopped_by);
+  json["stopped_by"] = report::StopReasonName(summary.stopped_by);
   json["interrupted"] = summary.interrupted();
   json["resumed_from"] =
       summary.resumed_from ? nlohmann::ordered_json(*summary.resumed_from) : nullptr;

@@ -169,7 +169,7 @@ class Run {
   std::string model_file_;  // its text, with the overrides
   std::unique_ptr<TraceFile> trace_;
   std::unique_ptr<FleetSession> fleet_;
-  RunRecord record_;
+  report::RunRecord record_;
   bool recorded_ = false;
   Trackers trackers_;
   std::string run_id_;  // empty: not known here
@@ -382,7 +382,8 @@ absl::Status Run::ScoreFinalTest() {
   CISTERN_ASSIGN_OR_RETURN(result_.final_test,
                            Evaluate(config_, client(), {options_.final_test}, once));
   const EvalSummary& score = *result_.final_test;
-  record_.test = RunRecord::Test{options_.final_test_name, score.samples, score.auc, score.logloss};
+  record_.test =
+      report::RunRecord::Test{options_.final_test_name, score.samples, score.auc, score.logloss};
   return absl::OkStatus();
 }
 

@@ -168,7 +168,8 @@ void Trial::TakeEvaluations(FileSystem& files, const std::string& run) {
   if (!lines.ok()) return;
   for (const absl::string_view line : absl::StrSplit(*lines, '\n', absl::SkipEmpty())) {
     const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || FindEvent(TextAt(json, "event")) != RunEvent::kEval) continue;
+    if (!json.is_object() || report::FindEvent(TextAt(json, "event")) != report::RunEvent::kEval)
+      continue;
     if (const auto reached = NumberAt(json, "auc")) Take(*reached, NumberAt(json, "logloss"));
   }
 }

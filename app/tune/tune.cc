@@ -207,8 +207,8 @@ absl::Status Tuning::RunTrial(uint64_t number) {
   CISTERN_ASSIGN_OR_RETURN(const TrainRunOptions train, WriteVariant(trial));
   bool below = false;
   const auto goes_on = [&](const Progress& progress) {
-    if (progress.event == RunEvent::kResume) trial.TakeEvaluations(files_, train.out);
-    if (progress.event == RunEvent::kEval && progress.auc) {
+    if (progress.event == report::RunEvent::kResume) trial.TakeEvaluations(files_, train.out);
+    if (progress.event == report::RunEvent::kEval && progress.auc) {
       trial.Take(*progress.auc, progress.logloss);
       below = IsBelowMedian(trial, log_->trials());
     }

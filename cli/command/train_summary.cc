@@ -10,11 +10,11 @@ std::string TextOf(const TrainSummary& summary) {
   std::string text = absl::StrFormat(
       "trained %d samples (%d iterations, %d passes) in %s, %s samples/s; stopped by %s\n",
       summary.samples, summary.iterations, summary.passes, DurationText(summary.seconds),
-      CountText(summary.samples_per_second), StopReasonName(summary.stopped_by));
+      CountText(summary.samples_per_second), report::StopReasonName(summary.stopped_by));
   if (summary.resumed_from == summary.iterations) {
     text =
         absl::StrFormat("nothing is left to train: the run was stopped by %s after %d iterations\n",
-                        StopReasonName(summary.stopped_by), summary.iterations);
+                        report::StopReasonName(summary.stopped_by), summary.iterations);
   }
   if (summary.passes > 1) absl::StrAppend(&text, "idle      ", IdleText(summary.idle), "\n");
   if (summary.iterations > 0 && summary.busy.seconds > 0) {

@@ -65,8 +65,8 @@ std::string IdleText(const IdleTimes& idle) {
 }
 
 std::string PlainLine(const Progress& progress) {
-  std::string line = absl::StrCat("event=", EventName(progress.event), " iter=", progress.iter,
-                                  " samples=", progress.samples);
+  std::string line = absl::StrCat("event=", report::EventName(progress.event),
+                                  " iter=", progress.iter, " samples=", progress.samples);
   AppendPair(&line, "epoch", progress.epoch);
   AppendPair(&line, "loss", progress.loss);
   AppendPair(&line, "lr", progress.lr);
@@ -192,19 +192,19 @@ void ProgressPrinter::Show(const Progress& progress) {
     return;
   }
   if (progress.auc) auc_ = progress.auc;
-  if (progress.event == RunEvent::kEval) {
+  if (progress.event == report::RunEvent::kEval) {
     std::string line = "eval";
     if (progress.epoch) absl::StrAppendFormat(&line, "  epoch %.2f", *progress.epoch);
     absl::StrAppendFormat(&line, "  iter %d  auc %s  log loss %s", progress.iter,
                           progress.auc ? absl::StrFormat("%.6f", *progress.auc) : "none",
                           progress.logloss ? absl::StrFormat("%.6f", *progress.logloss) : "none");
     console_->Say(line);
-  } else if (progress.event == RunEvent::kWarning) {
+  } else if (progress.event == report::RunEvent::kWarning) {
     console_->Say(
         absl::StrCat(style_.colour ? "\x1b[33mwarning:\x1b[0m " : "warning: ", progress.message));
   } else if (!progress.message.empty()) {
-    console_->Say(absl::StrFormat("%s  iter %d  %s", EventName(progress.event), progress.iter,
-                                  progress.message));
+    console_->Say(absl::StrFormat("%s  iter %d  %s", report::EventName(progress.event),
+                                  progress.iter, progress.message));
   }
 }
 

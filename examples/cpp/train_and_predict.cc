@@ -27,7 +27,7 @@ absl::Status TrainAndPredict(const std::string& model, const std::string& run,
   CISTERN_RETURN_IF_ERROR(app::ApplyTrainData({}, &training, preparing));
   app::TrainRunCalls calls;
   calls.progress = [](const cistern::Progress& progress) {
-    Print(absl::StrCat(cistern::EventName(progress.event), ": iteration ", progress.iter));
+    Print(absl::StrCat(cistern::report::EventName(progress.event), ": iteration ", progress.iter));
     return true;  // false ends the training, with its state saved
   };
   CISTERN_ASSIGN_OR_RETURN(cistern::ModelConfig config, app::ReadModelConfig(training.model));

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 constexpr char kReplacement[] = "\xEF\xBF\xBD";  // U+FFFD
@@ -128,4 +128,4 @@ std::string NoteHtml(absl::string_view text) {
   return absl::StrCat("<p class=\"note\">", EscapeHtml(text), "</p>\n");
 }
 
-}  // namespace cistern
+}  // namespace cistern::report

@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace cistern {
+namespace cistern::report {
 
 inline constexpr char kNoValueHtml[] = "\xE2\x80\x93";  // en dash
 
@@ -50,4 +50,4 @@ std::string SectionHtml(absl::string_view id, absl::string_view title, const std
 // A muted paragraph of text.
 std::string NoteHtml(absl::string_view text);
 
-}  // namespace cistern
+}  // namespace cistern::report

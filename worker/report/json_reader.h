@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-namespace cistern {
+namespace cistern::report {
 
 inline std::optional<double> NumberIn(const nlohmann::ordered_json& object, const char* name) {
   const auto it = object.find(name);
@@ -47,4 +47,4 @@ inline std::string DumpJson(const nlohmann::ordered_json& json) {
   return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace cistern
+}  // namespace cistern::report

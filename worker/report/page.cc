@@ -11,7 +11,7 @@
 #include "worker/report/page_sections.h"
 #include "worker/report/style.h"
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 // Runs whose folders end alike are shown with their whole paths.
@@ -62,4 +62,4 @@ absl::Status WriteReport(FileSystem& files, const std::vector<std::string>& fold
   return WriteWhole(files, path, ReportPage(runs, made));
 }
 
-}  // namespace cistern
+}  // namespace cistern::report

@@ -10,7 +10,7 @@
 #include "common/io/file_system.h"
 #include "worker/report/run_view.h"
 
-namespace cistern {
+namespace cistern::report {
 
 inline constexpr size_t kMaxReportRuns = 12;
 
@@ -26,4 +26,4 @@ using KeyTextsOf = std::function<absl::StatusOr<KeyTexts>(const RunView& run)>;
 absl::Status WriteReport(FileSystem& files, const std::vector<std::string>& folders,
                          const std::string& path, const KeyTextsOf& key_texts = nullptr);
 
-}  // namespace cistern
+}  // namespace cistern::report

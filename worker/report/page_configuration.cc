@@ -6,7 +6,7 @@
 #include "worker/report/html.h"
 #include "worker/report/page_sections.h"
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 // The value of `path`; null if the run's model file has none.
@@ -77,4 +77,4 @@ std::string ConfigurationSection(const std::vector<RunView>& runs) {
   return SectionHtml("configuration", "Configuration", body);
 }
 
-}  // namespace cistern
+}  // namespace cistern::report

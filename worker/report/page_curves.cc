@@ -8,7 +8,7 @@
 #include "worker/report/page_sections.h"
 #include "worker/report/plot.h"
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 constexpr size_t kMaxPoints = 300;  // more cannot be seen at this width
@@ -130,4 +130,4 @@ std::string TimeSection(const std::vector<RunView>& runs) {
   return body.empty() ? "" : SectionHtml("time", "Time", body);
 }
 
-}  // namespace cistern
+}  // namespace cistern::report

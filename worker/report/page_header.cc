@@ -6,7 +6,7 @@
 #include "worker/report/html.h"
 #include "worker/report/page_sections.h"
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 constexpr char kDot[] = " \xC2\xB7 ";
@@ -178,4 +178,4 @@ std::string HeaderSection(const std::vector<RunView>& runs) {
                       Warnings(runs), "</header>\n");
 }
 
-}  // namespace cistern
+}  // namespace cistern::report

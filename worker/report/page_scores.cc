@@ -8,7 +8,7 @@
 #include "worker/report/page_sections.h"
 #include "worker/report/plot.h"
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 double LogOdds(double probability) {
@@ -127,4 +127,4 @@ std::string ScoresSection(const std::vector<RunView>& runs) {
                    Reliability(runs), histograms, "</div>\n<h3>Deciles</h3>\n", tables));
 }
 
-}  // namespace cistern
+}  // namespace cistern::report

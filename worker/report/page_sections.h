@@ -6,7 +6,7 @@
 
 #include "worker/report/run_view.h"
 
-namespace cistern {
+namespace cistern::report {
 
 // What was trained, when and how well, and the warnings of the runs.
 std::string HeaderSection(const std::vector<RunView>& runs);
@@ -24,4 +24,4 @@ std::string ConfigurationSection(const std::vector<RunView>& runs);
 // The names of the runs, in order.
 std::vector<std::string> NamesOf(const std::vector<RunView>& runs);
 
-}  // namespace cistern
+}  // namespace cistern::report

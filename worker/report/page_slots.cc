@@ -7,7 +7,7 @@
 #include "worker/report/html.h"
 #include "worker/report/page_sections.h"
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 constexpr size_t kMaxWorst = 12;
@@ -177,4 +177,4 @@ std::string SlotsSection(const std::vector<RunView>& runs) {
   return SectionHtml("slots", "Slots", body);
 }
 
-}  // namespace cistern
+}  // namespace cistern::report

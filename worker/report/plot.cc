@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "worker/report/html.h"
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 // The coordinates of the drawing. A page shows it 320 to 560 pixels wide.
@@ -168,4 +168,4 @@ std::string FigureHtml(absl::string_view title, const std::string& svg, const st
                       "</figure>\n");
 }
 
-}  // namespace cistern
+}  // namespace cistern::report

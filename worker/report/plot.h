@@ -9,7 +9,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace cistern {
+namespace cistern::report {
 
 using PlotPoints = std::vector<std::pair<double, double>>;
 
@@ -61,4 +61,4 @@ std::string LegendHtml(const std::vector<std::string>& names, bool areas = false
 std::string FigureHtml(absl::string_view title, const std::string& svg,
                        const std::string& legend = "");
 
-}  // namespace cistern
+}  // namespace cistern::report

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 // In the order of the enums.
@@ -37,4 +37,4 @@ std::optional<StopReason> FindStopReason(absl::string_view name) {
   return FindName<StopReason>(kStopReasonNames, name);
 }
 
-}  // namespace cistern
+}  // namespace cistern::report

@@ -6,7 +6,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace cistern {
+namespace cistern::report {
 
 enum class RunEvent {
   kTrain,    // steps were trained
@@ -39,4 +39,4 @@ const char* StopReasonName(StopReason reason);
 // Nothing: no reason has this name.
 std::optional<StopReason> FindStopReason(absl::string_view name);
 
-}  // namespace cistern
+}  // namespace cistern::report

@@ -6,7 +6,7 @@
 #include "worker/report/json_reader.h"
 #include "worker/report/run_event.h"
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -68,4 +68,4 @@ RunHistory ParseHistory(absl::string_view lines) {
   return history;
 }
 
-}  // namespace cistern
+}  // namespace cistern::report

@@ -9,7 +9,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace cistern {
+namespace cistern::report {
 
 // The state of a run at one event. Fields that its line lacks are absent.
 struct HistoryPoint {
@@ -34,4 +34,4 @@ struct RunHistory {
 // that is still writing may have written half a line.
 RunHistory ParseHistory(absl::string_view lines);
 
-}  // namespace cistern
+}  // namespace cistern::report

@@ -2,7 +2,7 @@
 
 #include "worker/report/json_reader.h"
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 constexpr uint64_t kRecordFormat = 1;
@@ -94,4 +94,4 @@ absl::StatusOr<RunRecord> ParseRunRecord(const std::string& text) {
   return record;
 }
 
-}  // namespace cistern
+}  // namespace cistern::report

@@ -9,7 +9,7 @@
 
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::report {
 
 inline constexpr char kRunRecordFile[] = "run.json";
 
@@ -49,4 +49,4 @@ std::string FormatRunRecord(const RunRecord& record);
 // kDataLoss: not JSON, or another format.
 absl::StatusOr<RunRecord> ParseRunRecord(const std::string& text);
 
-}  // namespace cistern
+}  // namespace cistern::report

@@ -4,7 +4,7 @@
 #include "absl/strings/strip.h"
 #include "worker/report/json_reader.h"
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 constexpr uint64_t kMaxHistoryBytes = uint64_t{1} << 30;
@@ -85,4 +85,4 @@ absl::StatusOr<RunView> ReadRun(FileSystem& files, const std::string& folder) {
   return run;
 }
 
-}  // namespace cistern
+}  // namespace cistern::report

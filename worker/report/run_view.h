@@ -15,7 +15,7 @@
 #include "worker/report/score_detail.h"
 #include "worker/report/slot_study.h"
 
-namespace cistern {
+namespace cistern::report {
 
 // What a key stands for, by the name of its slot: "paris", "12.2 to 13.5", "(missing)".
 using KeyTexts = std::map<std::pair<std::string, Key>, std::string>;
@@ -45,4 +45,4 @@ void RemoveReportFiles(FileSystem& files, const std::string& folder);
 // of another version; the message names it. kResourceExhausted: a file is too large to be one.
 absl::StatusOr<RunView> ReadRun(FileSystem& files, const std::string& folder);
 
-}  // namespace cistern
+}  // namespace cistern::report

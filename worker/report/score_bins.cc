@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 void AddTo(const ScoreBin& bin, ScoreBin* sum) {
@@ -90,4 +90,4 @@ double PredictionAt(double index) {
   return 1 / (1 + std::exp(-index / kBinsPerUnit));
 }
 
-}  // namespace cistern
+}  // namespace cistern::report

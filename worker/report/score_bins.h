@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-namespace cistern {
+namespace cistern::report {
 
 // The samples whose log-odds are in [index / kBinsPerUnit, (index + 1) / kBinsPerUnit).
 struct ScoreBin {
@@ -58,4 +58,4 @@ std::optional<double> CalibrationOf(const ScoreBin& sum);
 // The prediction at the lower end of bin `index`.
 double PredictionAt(double index);
 
-}  // namespace cistern
+}  // namespace cistern::report

@@ -4,7 +4,7 @@
 
 #include "worker/report/json_reader.h"
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 constexpr uint64_t kDetailFormat = 1;
@@ -124,4 +124,4 @@ absl::StatusOr<ScoreDetail> ParseScoreDetail(const std::string& text) {
   return detail;
 }
 
-}  // namespace cistern
+}  // namespace cistern::report

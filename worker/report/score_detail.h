@@ -9,7 +9,7 @@
 #include "common/base/status.h"
 #include "worker/report/score_bins.h"
 
-namespace cistern {
+namespace cistern::report {
 
 inline constexpr char kScoreDetailFile[] = "evaluation.json";
 
@@ -54,4 +54,4 @@ class ScoreCollector {
   float lowest_ = 1, highest_ = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::report

@@ -2,7 +2,7 @@
 
 #include "worker/report/json_reader.h"
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 constexpr uint64_t kStudyFormat = 1;
@@ -27,7 +27,7 @@ Json JsonOf(const SlotStudy& slot) {
                              {"samples", value.samples},
                              {"positives", value.positives},
                              {"predicted", value.predicted},
-                             {"auc", cistern::JsonOf(value.auc)}});
+                             {"auc", report::JsonOf(value.auc)}});
   }
   return json;
 }
@@ -85,7 +85,7 @@ std::string FormatModelStudy(const ModelStudy& study) {
   json["format"] = kStudyFormat;
   json["samples"] = study.samples;
   json["positives"] = study.positives;
-  json["auc"] = cistern::JsonOf(study.auc);
+  json["auc"] = report::JsonOf(study.auc);
   json["logloss"] = study.logloss;
   json["slots"] = Json::array();
   for (const SlotStudy& slot : study.slots) json["slots"].push_back(JsonOf(slot));
@@ -115,4 +115,4 @@ absl::StatusOr<ModelStudy> ParseModelStudy(const std::string& text) {
   return study;
 }
 
-}  // namespace cistern
+}  // namespace cistern::report

@@ -9,7 +9,7 @@
 
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::report {
 
 inline constexpr char kSlotStudyFile[] = "importance.json";
 
@@ -57,4 +57,4 @@ std::string FormatModelStudy(const ModelStudy& study);
 // kDataLoss: not JSON, or another format.
 absl::StatusOr<ModelStudy> ParseModelStudy(const std::string& text);
 
-}  // namespace cistern
+}  // namespace cistern::report

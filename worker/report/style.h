@@ -3,7 +3,7 @@
 // both schemes; runs differ in dashes too, not in colour alone.
 #pragma once
 
-namespace cistern {
+namespace cistern::report {
 
 inline constexpr char kReportStyle[] = R"CSS(
 :root {
@@ -88,4 +88,4 @@ footer { border-top: 1px solid var(--rule); color: var(--muted); font-size: .85r
 @media print { body { max-width: none; } section { break-inside: avoid-page; } }
 )CSS";
 
-}  // namespace cistern
+}  // namespace cistern::report

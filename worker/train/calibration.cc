@@ -16,18 +16,18 @@ double ShareAt(double log_odds) {
   return 1 / (1 + std::exp(-log_odds));
 }
 
-double MeanAfter(const std::vector<ScoreBin>& bins, double shift) {
+double MeanAfter(const std::vector<report::ScoreBin>& bins, double shift) {
   double sum = 0, weight = 0;
-  for (const ScoreBin& bin : bins) {
+  for (const report::ScoreBin& bin : bins) {
     sum += bin.total() * ShareAt(LogOddsOf(bin.predicted / bin.total()) + shift);
     weight += bin.total();
   }
   return sum / weight;
 }
 
-double SamplesOf(const std::vector<ScoreBin>& bins) {
+double SamplesOf(const std::vector<report::ScoreBin>& bins) {
   double samples = 0;
-  for (const ScoreBin& bin : bins) samples += static_cast<double>(bin.samples);
+  for (const report::ScoreBin& bin : bins) samples += static_cast<double>(bin.samples);
   return samples;
 }
 
@@ -42,9 +42,9 @@ double DriftedShare(double scored, double rarer, double share) {
   return ShareAt(weight * LogOddsOf(scored) + (1 - weight) * LogOddsOf(share));
 }
 
-double ExpectedShare(const std::vector<ScoreBin>& bins, double share) {
+double ExpectedShare(const std::vector<report::ScoreBin>& bins, double share) {
   double positives = 0, total = 0;
-  for (const ScoreBin& bin : bins) {
+  for (const report::ScoreBin& bin : bins) {
     positives += bin.positives;
     total += bin.total();
   }
@@ -52,7 +52,7 @@ double ExpectedShare(const std::vector<ScoreBin>& bins, double share) {
   return DriftedShare(scored, std::min(scored, 1 - scored) * SamplesOf(bins), share);
 }
 
-double ShiftToShare(const std::vector<ScoreBin>& bins, double target) {
+double ShiftToShare(const std::vector<report::ScoreBin>& bins, double target) {
   double low = -kMaxShift, high = kMaxShift;
   for (int halving = 0; halving < 60; ++halving) {
     const double middle = (low + high) / 2;

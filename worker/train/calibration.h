@@ -23,7 +23,7 @@ double DriftedShare(double scored, double rarer, double share);
 // much as an average sample.
 //
 // bins: of an evaluation, with at least one sample.
-double ExpectedShare(const std::vector<ScoreBin>& bins, double share);
+double ExpectedShare(const std::vector<report::ScoreBin>& bins, double share);
 
 // The shift s for which the weighted mean of sigmoid(log-odds + s) over the samples is `target`, at
 // most kMaxShift in either direction, shrunk by kPriorSamples samples that need none: the mean
@@ -31,6 +31,6 @@ double ExpectedShare(const std::vector<ScoreBin>& bins, double share);
 // them. The samples of a bin count as their mean prediction.
 inline constexpr double kMaxShift = 3;
 inline constexpr double kPriorSamples = 100;
-double ShiftToShare(const std::vector<ScoreBin>& bins, double target);
+double ShiftToShare(const std::vector<report::ScoreBin>& bins, double target);
 
 }  // namespace cistern

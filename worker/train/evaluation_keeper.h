@@ -17,7 +17,7 @@ class EvaluationKeeper {
   // progress: an event with scores (others are ignored).
   void Observe(const Progress& progress) {
     if (progress.scores == nullptr) return;
-    auto scores = std::make_shared<ScoreDetail>(*progress.scores);
+    auto scores = std::make_shared<report::ScoreDetail>(*progress.scores);
     scores->iter = progress.iter;
     if (last_) kept_.push_back(*std::move(last_));
     last_ = Kept{progress.auc, progress.logloss, std::move(scores)};
@@ -29,7 +29,7 @@ class EvaluationKeeper {
   // The details of the evaluation that `final` repeats: the last one, or one of the best. (The one
   // that a run keeps need not have the highest AUC: a gain that is too small does not count.) Null
   // if there is none, which happens if an earlier process evaluated the state.
-  std::shared_ptr<const ScoreDetail> Of(const Progress& final) const {
+  std::shared_ptr<const report::ScoreDetail> Of(const Progress& final) const {
     const auto repeats = [&](const Kept& kept) {
       return kept.auc == final.auc && kept.logloss == final.logloss;
     };
@@ -42,7 +42,7 @@ class EvaluationKeeper {
   static constexpr size_t kMost = 32;
   struct Kept {
     std::optional<double> auc, logloss;
-    std::shared_ptr<const ScoreDetail> scores;
+    std::shared_ptr<const report::ScoreDetail> scores;
     double score() const { return auc ? *auc : -logloss.value_or(0); }
   };
   std::optional<Kept> last_;

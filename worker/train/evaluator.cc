@@ -77,7 +77,8 @@ void Summarize(const MetricValues& values, EvalSummary* summary) {
   }
 }
 
-void AddDetails(const ScoredBatch& scored, data::LabelRule labels, ScoreCollector* details) {
+void AddDetails(const ScoredBatch& scored, data::LabelRule labels,
+                report::ScoreCollector* details) {
   for (size_t i = 0; i < scored.labels.size(); ++i) {
     if (labels == data::LabelRule::kProbabilityOrNone && scored.labels[i] < data::kNoLabelBelow)
       continue;
@@ -87,9 +88,9 @@ void AddDetails(const ScoredBatch& scored, data::LabelRule labels, ScoreCollecto
   }
 }
 
-std::shared_ptr<const ScoreDetail> DetailOf(const ScoreCollector& details,
-                                            const EvalSummary& summary) {
-  auto detail = std::make_shared<ScoreDetail>(details.Detail());
+std::shared_ptr<const report::ScoreDetail> DetailOf(const report::ScoreCollector& details,
+                                                    const EvalSummary& summary) {
+  auto detail = std::make_shared<report::ScoreDetail>(details.Detail());
   detail->keys = summary.keys;
   detail->unseen_keys = summary.unseen_keys;
   detail->auc = summary.auc;
@@ -201,7 +202,7 @@ class Evaluator::Scores {
   const SteadyTime start_ = std::chrono::steady_clock::now();
   const data::LabelRule labels_;
   MetricSet metrics_;
-  ScoreCollector details_;
+  report::ScoreCollector details_;
 };
 
 absl::Status Evaluator::Score(const data::Pass& pass, const std::vector<bool>* is_drawn,

@@ -22,26 +22,29 @@
 #include "worker/report/run_event.h"
 #include "worker/train/run_figures.h"
 
+namespace cistern::report {
+struct ScoreDetail;  // worker/report/score_detail.h
+}  // namespace cistern::report
+
 namespace cistern {
 
 class NewFile;       // common/io/new_file.h
 class TraceFile;     // common/trace/trace_file.h
 class TrainFigures;  // worker/train/train_figures.h
 struct LiveState;    // worker/train/live_state.h
-struct ScoreDetail;  // worker/report/score_detail.h
 
 // One event of a run: a line of metrics.jsonl, also shown on the terminal. eval and final have a
 // score; pass, on a stream, that of the pass before it was trained.
 struct Progress : Score {
-  RunEvent event = RunEvent::kTrain;
+  report::RunEvent event = report::RunEvent::kTrain;
   uint64_t iter = 0;
   uint64_t samples = 0;         // since the start of the run
   std::optional<double> epoch;  // completed epochs, with a fraction if known
   std::optional<double> loss, lr;
-  std::optional<uint64_t> unseen_keys;        // evaluation: distinct keys that read the default row
-  std::optional<uint64_t> keys;               // evaluation: distinct keys
-  std::shared_ptr<const ScoreDetail> scores;  // eval: details; not in metrics.jsonl
-  std::optional<uint64_t> rows;               // pass: distinct keys
+  std::optional<uint64_t> unseen_keys;  // evaluation: distinct keys that read the default row
+  std::optional<uint64_t> keys;         // evaluation: distinct keys
+  std::shared_ptr<const report::ScoreDetail> scores;  // eval: details; not in metrics.jsonl
+  std::optional<uint64_t> rows;                       // pass: distinct keys
   // pass: those of them that its commit, which is not durable, left out, because the next pass
   // holds them; not set: none.
   std::optional<uint64_t> kept_rows;
@@ -161,7 +164,7 @@ struct EvalSummary {
   std::optional<double> auc_error;  // MetricSet::AucError
   double logloss = 0;
   MetricValues metrics;  // other metrics in solver.eval_metrics
-  std::shared_ptr<const ScoreDetail> scores;
+  std::shared_ptr<const report::ScoreDetail> scores;
   double seconds = 0;
 };
 

@@ -37,7 +37,9 @@ class FieldWriter {
     json_[name] = nullptr;
     if (value) json_[name] = *value;
   }
-  void Value(const char* name, StopReason reason) { json_[name] = StopReasonName(reason); }
+  void Value(const char* name, report::StopReason reason) {
+    json_[name] = report::StopReasonName(reason);
+  }
   template <typename T, typename ListFields>
   void Object(const char* name, const T& value, const ListFields& list) {
     FieldWriter below;
@@ -98,10 +100,10 @@ class FieldReader {
   void Value(const char* name, std::string& out) {
     Take(name, &nlohmann::ordered_json::is_string, "a string", out);
   }
-  void Value(const char* name, StopReason& out) {
+  void Value(const char* name, report::StopReason& out) {
     std::string text;
     Value(name, text);
-    const std::optional<StopReason> reason = FindStopReason(text);
+    const std::optional<report::StopReason> reason = report::FindStopReason(text);
     if (!reason) return Complain(name, "known to this version");
     out = *reason;
   }

@@ -26,7 +26,7 @@ void Put(nlohmann::ordered_json& line, const char* name, const std::optional<T>&
 // phases: seconds by phase; null: the line does not tell.
 std::string ToLine(const Progress& p, const PhaseSeconds* phases) {
   nlohmann::ordered_json line;
-  line["event"] = EventName(p.event);
+  line["event"] = report::EventName(p.event);
   line["iter"] = p.iter;
   line["samples"] = p.samples;
   Put(line, "epoch", p.epoch);
@@ -80,10 +80,10 @@ T Number(const nlohmann::ordered_json& line, const char* name) {
   return fits ? it->get<T>() : T{0};
 }
 
-std::optional<RunEvent> EventOf(const nlohmann::ordered_json& line) {
+std::optional<report::RunEvent> EventOf(const nlohmann::ordered_json& line) {
   const auto it = line.find("event");
   if (it == line.end() || !it->is_string()) return std::nullopt;
-  return FindEvent(it->get_ref<const std::string&>());
+  return report::FindEvent(it->get_ref<const std::string&>());
 }
 
 // Up to the commit's line, keeps all lines except those of later steps; after it, only the lines of
@@ -93,12 +93,13 @@ KeptLines Keep(absl::string_view lines, const MetricsLog::Place& place) {
   for (const absl::string_view text : absl::StrSplit(lines, '\n')) {
     const auto line = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!line.is_object() || place.pass == 0) break;  // not an object: an incomplete line
-    const std::optional<RunEvent> event = EventOf(line);
-    const bool returns =
-        event == RunEvent::kResume || event == RunEvent::kRecover || event == RunEvent::kLost;
-    if (Number<uint64_t>(line, "iter") > place.iter || event == RunEvent::kFinal) continue;
+    const std::optional<report::RunEvent> event = EventOf(line);
+    const bool returns = event == report::RunEvent::kResume ||
+                         event == report::RunEvent::kRecover || event == report::RunEvent::kLost;
+    if (Number<uint64_t>(line, "iter") > place.iter || event == report::RunEvent::kFinal) continue;
     if (kept.has_commit && !returns) continue;
-    kept.has_commit |= event == RunEvent::kPass && Number<PassId>(line, "pass") == place.pass;
+    kept.has_commit |=
+        event == report::RunEvent::kPass && Number<PassId>(line, "pass") == place.pass;
     kept.seconds = Number<double>(line, "seconds");
     absl::StrAppend(&kept.text, text, "\n");
   }
@@ -184,14 +185,14 @@ void MetricsLog::Append(const std::string& lines) {
 
 void MetricsLog::Write(Progress progress) {
   Stamp(progress);
-  if (progress.event == RunEvent::kFinal) {
+  if (progress.event == report::RunEvent::kFinal) {
     evaluations_.Observe(progress);
     progress.scores = evaluations_.Of(progress);
     if (progress.scores != nullptr) WriteScores(*progress.scores);
   }
   const std::string line = LineOf(progress);
   // A loss is a fact, whether or not the held pass commits.
-  if (held_ && progress.event != RunEvent::kLost) {
+  if (held_ && progress.event != report::RunEvent::kLost) {
     held_lines_ += line;
   } else {
     Append(line);
@@ -223,8 +224,9 @@ void MetricsLog::Report(const Progress& progress) const {
 }
 
 std::string MetricsLog::LineOf(const Progress& progress) {
-  const bool tells = progress.event == RunEvent::kPass || progress.event == RunEvent::kEval ||
-                     progress.event == RunEvent::kFinal;
+  const bool tells = progress.event == report::RunEvent::kPass ||
+                     progress.event == report::RunEvent::kEval ||
+                     progress.event == report::RunEvent::kFinal;
   if (!tells) return ToLine(progress, nullptr);
   const PhaseSeconds phases = phases_.Take();
   return ToLine(progress, &phases);
@@ -234,7 +236,7 @@ void MetricsLog::Conclude(const Progress& progress) {
   evaluations_.Observe(progress);
   for (const std::string& message : warnings_.Observe(progress)) {
     Progress warning;
-    warning.event = RunEvent::kWarning;
+    warning.event = report::RunEvent::kWarning;
     warning.iter = progress.iter;
     warning.samples = progress.samples;
     warning.message = message;
@@ -242,10 +244,10 @@ void MetricsLog::Conclude(const Progress& progress) {
   }
 }
 
-void MetricsLog::WriteScores(const ScoreDetail& scores) const {
+void MetricsLog::WriteScores(const report::ScoreDetail& scores) const {
   if (path_.empty()) return;
-  const std::string path = absl::StrCat(ParentFolder(path_), "/", kScoreDetailFile);
-  const absl::Status written = WriteWhole(files_, path, FormatScoreDetail(scores));
+  const std::string path = absl::StrCat(ParentFolder(path_), "/", report::kScoreDetailFile);
+  const absl::Status written = WriteWhole(files_, path, report::FormatScoreDetail(scores));
   if (!written.ok()) LogWarning(absl::StrCat(path, " was not written: ", written.message()));
 }
 

@@ -82,7 +82,7 @@ class MetricsLog {
   std::string LineOf(const Progress& progress);
   // Keeps the scores of an evaluation, and writes the warnings that follow from an event.
   void Conclude(const Progress& progress);
-  void WriteScores(const ScoreDetail& scores) const;
+  void WriteScores(const report::ScoreDetail& scores) const;
   struct Mark {
     double seconds = 0;
     uint64_t samples = 0;
@@ -95,7 +95,7 @@ class MetricsLog {
   double seconds_before_ = 0;  // the time of the run at start_
   bool started_ = false;
   Mark first_;  // at StartAt
-  std::map<RunEvent, Mark> marks_;
+  std::map<report::RunEvent, Mark> marks_;
   std::optional<Progress> held_;  // the pass of Hold
   PhaseSeconds held_phases_{};    // of its line
   std::string held_lines_;        // after its line

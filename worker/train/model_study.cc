@@ -8,9 +8,9 @@
 
 namespace cistern {
 
-absl::StatusOr<ModelStudy> StudyModel(const ModelConfig& config, ParameterClient& client,
-                                      const std::vector<std::string>& files, uint64_t samples,
-                                      const JobOptions& options) {
+absl::StatusOr<report::ModelStudy> StudyModel(const ModelConfig& config, ParameterClient& client,
+                                              const std::vector<std::string>& files,
+                                              uint64_t samples, const JobOptions& options) {
   if (samples == 0 || samples > kMaxStudySamples) {
     return absl::InvalidArgumentError(
         absl::StrCat("a study reads 1 to ", kMaxStudySamples, " samples, not ", samples));

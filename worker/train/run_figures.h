@@ -21,11 +21,12 @@ struct Score {
 // How far a run is, and how well it does.
 struct RunFigures {
   uint64_t iterations = 0, samples = 0, epochs = 0, passes = 0;
-  double loss = 0;                            // of the last step that was not skipped
-  Score score;                                // of the last evaluation
-  StopReason stopped_by = StopReason::kNone;  // why the run ended in or after this pass
+  double loss = 0;  // of the last step that was not skipped
+  Score score;      // of the last evaluation
+  report::StopReason stopped_by =
+      report::StopReason::kNone;  // why the run ended in or after this pass
 
-  bool interrupted() const { return stopped_by == StopReason::kInterrupt; }
+  bool interrupted() const { return stopped_by == report::StopReason::kInterrupt; }
   bool operator==(const RunFigures&) const = default;
 };
 

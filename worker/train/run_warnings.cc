@@ -29,14 +29,14 @@ double MeanOfLastThird(const std::vector<double>& losses) {
 
 // The standard deviation of the AUC of predictions that know nothing (Mann and Whitney 1947), from
 // the number of samples: weights do not make a sample say more.
-double DeviationOfChance(const ScoreDetail& scores) {
+double DeviationOfChance(const report::ScoreDetail& scores) {
   const double samples = static_cast<double>(scores.samples);
   const double positives = scores.share_of_positives() * samples, negatives = samples - positives;
   if (positives < 1 || negatives < 1) return 1;
   return std::sqrt((positives + negatives + 1) / (12 * positives * negatives));
 }
 
-bool IsChance(double auc, const ScoreDetail& scores) {
+bool IsChance(double auc, const report::ScoreDetail& scores) {
   return auc < kAucOfSignal &&
          std::abs(auc - 0.5) <= kDeviationsOfChance * DeviationOfChance(scores);
 }
@@ -45,16 +45,16 @@ bool IsChance(double auc, const ScoreDetail& scores) {
 // predicts better than the share of positives does.
 bool ShowsLearning(const Progress& progress) {
   if (progress.scores == nullptr || !progress.auc || !progress.logloss) return false;
-  const ScoreDetail& scores = *progress.scores;
+  const report::ScoreDetail& scores = *progress.scores;
   return *progress.auc > 0.5 && !IsChance(*progress.auc, scores) &&
          *progress.logloss < EntropyOf(scores.share_of_positives());
 }
 
 // The standard deviation of the sum of labels, if the predictions were right. The weights of a bin
 // count as their mean.
-double DeviationOf(const ScoreDetail& scores) {
+double DeviationOf(const report::ScoreDetail& scores) {
   double variance = 0;
-  for (const ScoreBin& bin : scores.bins) {
+  for (const report::ScoreBin& bin : scores.bins) {
     const double mean = bin.predicted / bin.total();
     const double squares = bin.total() * bin.total() / static_cast<double>(bin.samples);
     variance += squares * mean * (1 - mean);
@@ -66,10 +66,12 @@ double DeviationOf(const ScoreDetail& scores) {
 
 std::vector<std::string> RunWarnings::Observe(const Progress& progress) {
   fresh_.clear();
-  if (progress.event == RunEvent::kResume) continues_ = true;
+  if (progress.event == report::RunEvent::kResume) continues_ = true;
   if (!learning_rate_) learning_rate_ = progress.lr;
-  if (progress.event == RunEvent::kTrain && progress.loss) losses_.push_back(*progress.loss);
-  if (progress.event == RunEvent::kPass && progress.loss) pass_losses_.push_back(*progress.loss);
+  if (progress.event == report::RunEvent::kTrain && progress.loss)
+    losses_.push_back(*progress.loss);
+  if (progress.event == report::RunEvent::kPass && progress.loss)
+    pass_losses_.push_back(*progress.loss);
   CheckLoss(progress);
   if (progress.auc && *progress.auc > 0.999) {
     Warn("leak", absl::StrFormat(
@@ -77,15 +79,15 @@ std::vector<std::string> RunWarnings::Observe(const Progress& progress) {
                      "are also in the training data; check what each column knew before the click",
                      *progress.auc));
   }
-  const bool is_trained = progress.event == RunEvent::kFinal || progress.epoch.value_or(0) >= 1 ||
-                          progress.iter >= kTrainedIterations;
+  const bool is_trained = progress.event == report::RunEvent::kFinal ||
+                          progress.epoch.value_or(0) >= 1 || progress.iter >= kTrainedIterations;
   if (progress.scores != nullptr) CheckScores(progress, *progress.scores, is_trained);
   return fresh_;
 }
 
 void RunWarnings::CheckLoss(const Progress& progress) {
   const std::vector<double>& losses = losses_.size() >= 3 ? losses_ : pass_losses_;
-  const bool is_end = progress.event == RunEvent::kFinal;
+  const bool is_end = progress.event == report::RunEvent::kFinal;
   if (continues_ || losses.size() < (is_end ? kLinesForLossAtEnd : kLinesForLoss)) return;
   const double last = MeanOfLastThird(losses);
   if (last < (1 - kMinFall) * losses.front() || !IsNoBetterThanConstant(last)) return;
@@ -101,7 +103,7 @@ bool RunWarnings::IsNoBetterThanConstant(double loss) const {
   return !loss_of_constant_ || loss > 0.98 * *loss_of_constant_;
 }
 
-void RunWarnings::CheckScores(const Progress& progress, const ScoreDetail& scores,
+void RunWarnings::CheckScores(const Progress& progress, const report::ScoreDetail& scores,
                               bool is_trained) {
   if (scores.samples == 0) return;
   if (scores.other_labels > 0) {
@@ -120,12 +122,12 @@ void RunWarnings::CheckScores(const Progress& progress, const ScoreDetail& score
   }
   CheckKeys(scores);
   CheckAuc(progress, scores);
-  if (progress.event != RunEvent::kFinal) return;
+  if (progress.event != report::RunEvent::kFinal) return;
   CheckCalibration(scores);
   CheckLogLoss(progress, scores);
 }
 
-void RunWarnings::CheckKeys(const ScoreDetail& scores) {
+void RunWarnings::CheckKeys(const report::ScoreDetail& scores) {
   const double unseen =
       scores.keys == 0 ? 0
                        : static_cast<double>(scores.unseen_keys) / static_cast<double>(scores.keys);
@@ -137,12 +139,12 @@ void RunWarnings::CheckKeys(const ScoreDetail& scores) {
                        100 * unseen, scores.unseen_keys, scores.keys));
 }
 
-void RunWarnings::CheckAuc(const Progress& progress, const ScoreDetail& scores) {
+void RunWarnings::CheckAuc(const Progress& progress, const report::ScoreDetail& scores) {
   if (!progress.auc || Said("constant")) return;
   const double deviation = DeviationOfChance(scores);
   const bool at_chance = IsChance(*progress.auc, scores);
   evaluations_at_chance_ = at_chance ? evaluations_at_chance_ + 1 : 0;
-  const bool is_end = progress.event == RunEvent::kFinal;
+  const bool is_end = progress.event == report::RunEvent::kFinal;
   if (at_chance && (is_end || evaluations_at_chance_ >= kEvaluationsAtChance)) {
     Warn("chance",
          absl::StrFormat("the AUC is %.6f, as that of chance (0.5 +- %.3f with %d samples, %.0f of "
@@ -160,7 +162,7 @@ void RunWarnings::CheckAuc(const Progress& progress, const ScoreDetail& scores) 
   }
 }
 
-void RunWarnings::CheckLogLoss(const Progress& progress, const ScoreDetail& scores) {
+void RunWarnings::CheckLogLoss(const Progress& progress, const report::ScoreDetail& scores) {
   for (const char* cause : {"constant", "chance", "inverted", "calibration", "loss"}) {
     if (Said(cause)) return;
   }
@@ -175,7 +177,7 @@ void RunWarnings::CheckLogLoss(const Progress& progress, const ScoreDetail& scor
                        *progress.logloss, constant, learning_rate_.value_or(0)));
 }
 
-void RunWarnings::CheckCalibration(const ScoreDetail& scores) {
+void RunWarnings::CheckCalibration(const report::ScoreDetail& scores) {
   const std::optional<double> ratio = scores.calibration_ratio();
   if (!ratio) return;
   const bool is_sure =
@@ -198,7 +200,7 @@ void RunWarnings::CheckCalibration(const ScoreDetail& scores) {
                        mean, scores.share_of_positives(), *ratio, cause));
 }
 
-std::string InvertedLabels(double auc, const ScoreDetail& scores) {
+std::string InvertedLabels(double auc, const report::ScoreDetail& scores) {
   if (auc >= 0.5 - kDeviationsOfInversion * DeviationOfChance(scores)) return "";
   return absl::StrFormat(
       "before it is trained on them, the model ranks the new rows worse than "

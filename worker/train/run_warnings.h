@@ -36,13 +36,13 @@ class RunWarnings {
 
  private:
   void CheckLoss(const Progress& progress);
-  void CheckScores(const Progress& progress, const ScoreDetail& scores, bool is_trained);
+  void CheckScores(const Progress& progress, const report::ScoreDetail& scores, bool is_trained);
   // Whether the model ranks or predicts better than one that knows nothing of the input. Both need
   // a trained model.
-  void CheckAuc(const Progress& progress, const ScoreDetail& scores);
-  void CheckLogLoss(const Progress& progress, const ScoreDetail& scores);
-  void CheckKeys(const ScoreDetail& scores);
-  void CheckCalibration(const ScoreDetail& scores);
+  void CheckAuc(const Progress& progress, const report::ScoreDetail& scores);
+  void CheckLogLoss(const Progress& progress, const report::ScoreDetail& scores);
+  void CheckKeys(const report::ScoreDetail& scores);
+  void CheckCalibration(const report::ScoreDetail& scores);
   void Warn(const char* rule, const std::string& message);
   bool Said(const std::string& rule) const { return said_.contains(rule); }
   // Whether the loss is as good as that of a constant prediction, or unknown.
@@ -62,6 +62,6 @@ class RunWarnings {
 
 // What to say of labels that mean the opposite of those before: a trained model, before it is
 // trained further, ranks the evaluation data of new days worse than chance. Empty: it does not.
-std::string InvertedLabels(double auc, const ScoreDetail& scores);
+std::string InvertedLabels(double auc, const report::ScoreDetail& scores);
 
 }  // namespace cistern

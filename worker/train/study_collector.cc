@@ -23,7 +23,7 @@ std::optional<double> AucOf(RankedScores& scores) {
 }
 
 // How many standard deviations the predictions for a value are off.
-double Sureness(const ValueCalibration& value) {
+double Sureness(const report::ValueCalibration& value) {
   const auto samples = static_cast<double>(value.samples);
   const double mean = std::clamp(value.predicted / samples, 1e-6, 1 - 1e-6);
   return std::abs(value.predicted - value.positives) / std::sqrt(samples * mean * (1 - mean));
@@ -170,8 +170,8 @@ std::vector<uint32_t> StudyCollector::OrderOf(size_t size, uint64_t column) {
   return order;
 }
 
-ModelStudy StudyCollector::Study() {
-  ModelStudy study;
+report::ModelStudy StudyCollector::Study() {
+  report::ModelStudy study;
   base_auc_ = AucOf(base_.ranked);
   study.samples = samples_;
   study.auc = base_auc_;
@@ -193,16 +193,16 @@ ModelStudy StudyCollector::Study() {
   return study;
 }
 
-Importance StudyCollector::ImportanceOf(Scores& permuted) const {
-  Importance importance;
+report::Importance StudyCollector::ImportanceOf(Scores& permuted) const {
+  report::Importance importance;
   importance.auc_drop =
       base_auc_.value_or(0.5) - AucOf(permuted.ranked).value_or(base_auc_.value_or(0.5));
   importance.logloss_rise = permuted.loss.Value() - base_.loss.Value();
   return importance;
 }
 
-SlotStudy StudyCollector::StudyOf(Slot& slot) const {
-  SlotStudy study;
+report::SlotStudy StudyCollector::StudyOf(Slot& slot) const {
+  report::SlotStudy study;
   study.input = config_.data.sparse[slot.input].top;
   study.slot = slot.slot;
   study.keys = slot.distinct.size();
@@ -216,8 +216,8 @@ SlotStudy StudyCollector::StudyOf(Slot& slot) const {
   return study;
 }
 
-ColumnStudy StudyCollector::StudyOf(Column& column, uint32_t index) const {
-  ColumnStudy study;
+report::ColumnStudy StudyCollector::StudyOf(Column& column, uint32_t index) const {
+  report::ColumnStudy study;
   study.column = index;
   study.importance = ImportanceOf(column.permuted);
   if (column.values.empty()) return study;
@@ -232,9 +232,9 @@ ColumnStudy StudyCollector::StudyOf(Column& column, uint32_t index) const {
   return study;
 }
 
-std::vector<ValueCalibration> StudyCollector::WorstOf(const Slot& slot) const {
+std::vector<report::ValueCalibration> StudyCollector::WorstOf(const Slot& slot) const {
   const size_t labels = config_.data.label_dim;
-  absl::flat_hash_map<Key, ValueCalibration> values;
+  absl::flat_hash_map<Key, report::ValueCalibration> values;
   absl::flat_hash_map<Key, double> weights;  // sums
   const auto each_label = [&](size_t sample, const auto& use) {
     for (size_t i = sample * labels; i < (sample + 1) * labels; ++i) {
@@ -243,7 +243,7 @@ std::vector<ValueCalibration> StudyCollector::WorstOf(const Slot& slot) const {
   };
   for (size_t i = 0; i < samples_; ++i) {
     for (const Key key : KeysAt(slot.offsets, slot.keys, i)) {
-      ValueCalibration& value = values[key];
+      report::ValueCalibration& value = values[key];
       double& sum = weights[key];
       value.key = key;
       each_label(i, [&](float label, float prediction, double weight) {
@@ -254,18 +254,19 @@ std::vector<ValueCalibration> StudyCollector::WorstOf(const Slot& slot) const {
       });
     }
   }
-  std::vector<ValueCalibration> worst;
+  std::vector<report::ValueCalibration> worst;
   for (auto& [key, value] : values) {
     const double scale = ScaleToSamples(value.samples, weights[key]);
     value.positives *= scale;
     value.predicted *= scale;
     if (value.samples >= kSamplesForWorst) worst.push_back(value);
   }
-  std::sort(worst.begin(), worst.end(), [](const ValueCalibration& a, const ValueCalibration& b) {
-    return std::pair(-Sureness(a), a.key) < std::pair(-Sureness(b), b.key);
-  });
+  std::sort(worst.begin(), worst.end(),
+            [](const report::ValueCalibration& a, const report::ValueCalibration& b) {
+              return std::pair(-Sureness(a), a.key) < std::pair(-Sureness(b), b.key);
+            });
   worst.resize(std::min(worst.size(), kWorstKept));
-  for (ValueCalibration& value : worst) {
+  for (report::ValueCalibration& value : worst) {
     RankedScores scores;
     for (size_t i = 0; i < samples_; ++i) {
       const absl::Span<const Key> keys = KeysAt(slot.offsets, slot.keys, i);

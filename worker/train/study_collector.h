@@ -32,7 +32,7 @@ class StudyCollector {
 
   // Adds a batch: predicts it once for every slot and column.
   absl::Status Add(const Evaluator::Inspected& batch);
-  ModelStudy Study();
+  report::ModelStudy Study();
 
  private:
   struct Scores {
@@ -62,10 +62,10 @@ class StudyCollector {
   double WeightOf(size_t sample) const {
     return weight_.empty() ? 1.0 : static_cast<double>(weight_[sample]);
   }
-  Importance ImportanceOf(Scores& permuted) const;
-  SlotStudy StudyOf(Slot& slot) const;
-  ColumnStudy StudyOf(Column& column, uint32_t index) const;
-  std::vector<ValueCalibration> WorstOf(const Slot& slot) const;
+  report::Importance ImportanceOf(Scores& permuted) const;
+  report::SlotStudy StudyOf(Slot& slot) const;
+  report::ColumnStudy StudyOf(Column& column, uint32_t index) const;
+  std::vector<report::ValueCalibration> WorstOf(const Slot& slot) const;
 
   const ModelConfig& config_;
   const data::LabelRule labels_;

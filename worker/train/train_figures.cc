@@ -11,14 +11,14 @@ namespace cistern {
 
 void TrainFigures::Observe(const Progress& progress) {
   const absl::MutexLock lock(&mutex_);
-  if (progress.event == RunEvent::kPass) ObservePass(progress);
+  if (progress.event == report::RunEvent::kPass) ObservePass(progress);
   if (progress.logloss) score_ = progress;
   if (progress.lr) learning_rate_ = progress.lr;
   if (progress.epoch) epoch_ = progress.epoch;
-  losses_ += progress.event == RunEvent::kLost ? 1 : 0;
-  recoveries_ += progress.event == RunEvent::kRecover ? 1 : 0;
-  warnings_ += progress.event == RunEvent::kWarning ? 1 : 0;
-  if (progress.event == RunEvent::kWarning) return;  // some have no counts
+  losses_ += progress.event == report::RunEvent::kLost ? 1 : 0;
+  recoveries_ += progress.event == report::RunEvent::kRecover ? 1 : 0;
+  warnings_ += progress.event == report::RunEvent::kWarning ? 1 : 0;
+  if (progress.event == report::RunEvent::kWarning) return;  // some have no counts
   skipped_steps_ = progress.skipped_steps;
   skipped_data_ = progress.skipped_data;
 }

@@ -239,7 +239,7 @@ absl::StatusOr<TrainStart> TrainJob::StartOfMore(const Position& position) {
   // The limits of the last run are not known; a run that ended has read its data to the end of an
   // epoch, or was stopped.
   const uint64_t max_iter = config_.solver.max_iter;
-  const bool ended = position.epoch_ended || position.stopped_by != StopReason::kNone ||
+  const bool ended = position.epoch_ended || position.stopped_by != report::StopReason::kNone ||
                      position.finished || (max_iter > 0 && position.iterations >= max_iter);
   TrainStart start;
   CISTERN_ASSIGN_OR_RETURN(const bool left, LeaveStream(position, &start.position));
@@ -339,21 +339,21 @@ absl::Status TrainJob::StartLog(TrainStart& start) {
   if (leads()) start.write_pass_line = !has_line;
   if (leads() && !start.after_commit && recoveries_ == 0) {
     FileSystem& files = options_.files != nullptr ? *options_.files : local_files_;
-    if (!options_.out_dir.empty()) RemoveReportFiles(files, options_.out_dir);
+    if (!options_.out_dir.empty()) report::RemoveReportFiles(files, options_.out_dir);
     WarnOfData();
   }
   if (!options_.resume || recoveries_ > 0) return absl::OkStatus();
-  Report(RunEvent::kResume, start.is_over        ? "the run is over: nothing is left to train"
-                            : start.after_commit ? "continuing after the last commit"
-                            : start.is_more
-                                ? "continuing with more data"
-                                : "nothing was committed yet: starting from the beginning");
+  Report(report::RunEvent::kResume, start.is_over ? "the run is over: nothing is left to train"
+                                    : start.after_commit ? "continuing after the last commit"
+                                    : start.is_more
+                                        ? "continuing with more data"
+                                        : "nothing was committed yet: starting from the beginning");
   return absl::OkStatus();
 }
 
 // An error is left to the training itself, which says where it is.
 void TrainJob::WarnOfData() {
-  for (const std::string& warning : options_.warnings) Report(RunEvent::kWarning, warning);
+  for (const std::string& warning : options_.warnings) Report(report::RunEvent::kWarning, warning);
   const auto look = LookAtData(config_, options_.columns, options_.world_size);
   if (!look.ok()) return;
   RunWarnings& warnings = log_->warnings();
@@ -361,7 +361,7 @@ void TrainJob::WarnOfData() {
   warnings.KnowPositiveWeight(weight);
   if (config_.cistern.calibrate_exact) warnings.KnowExactShare(config_.cistern.calibrate);
   if (look->positives) warnings.KnowLossOfConstant(LossOfConstant(*look->positives, weight));
-  for (const std::string& warning : look->warnings) Report(RunEvent::kWarning, warning);
+  for (const std::string& warning : look->warnings) Report(report::RunEvent::kWarning, warning);
 }
 
 absl::Status TrainJob::Recover(const absl::Status& lost) {
@@ -372,12 +372,13 @@ absl::Status TrainJob::Recover(const absl::Status& lost) {
                                              lost.message(), "); the previous commit is kept"));
   }
   CISTERN_RETURN_IF_ERROR(CheckProgress(lost));
-  Report(RunEvent::kLost, absl::StrCat(lost.message(), "; waiting up to ",
-                                       options_.recovery_seconds, " s for ", Awaited()));
+  Report(report::RunEvent::kLost, absl::StrCat(lost.message(), "; waiting up to ",
+                                               options_.recovery_seconds, " s for ", Awaited()));
   ++recoveries_;
   CISTERN_RETURN_IF_ERROR(WaitAndBegin(lost));
-  Report(RunEvent::kRecover, absl::StrCat("training again from pass ", client_.committed_pass() + 1,
-                                          "; reason for the loss of ", redo, ": ", lost.message()));
+  Report(report::RunEvent::kRecover,
+         absl::StrCat("training again from pass ", client_.committed_pass() + 1,
+                      "; reason for the loss of ", redo, ": ", lost.message()));
   return absl::OkStatus();
 }
 
@@ -412,7 +413,7 @@ bool TrainJob::Sleep(absl::Duration time) const {
   return !interrupted();
 }
 
-void TrainJob::Report(RunEvent event, const std::string& message) {
+void TrainJob::Report(report::RunEvent event, const std::string& message) {
   Progress progress;
   progress.event = event;
   progress.iter = last_start_.position.iterations;

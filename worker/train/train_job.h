@@ -73,7 +73,7 @@ class TrainJob {
   bool interrupted() const {
     return options_.interrupted != nullptr && options_.interrupted->load();
   }
-  void Report(RunEvent event, const std::string& message);
+  void Report(report::RunEvent event, const std::string& message);
 
   const ModelConfig& config_;
   ParameterClient& client_;

@@ -150,7 +150,7 @@ absl::StatusOr<TrainSummary> Trainer::Run() {
     FinishCommit().IgnoreError();  // an error in one pass does not undo the pass before it
     return trained;
   }
-  Stop(config_.solver.max_iter > 0 ? StopReason::kMaxIter : StopReason::kEpochs);
+  Stop(config_.solver.max_iter > 0 ? report::StopReason::kMaxIter : report::StopReason::kEpochs);
   CISTERN_RETURN_IF_ERROR(Finish());
   return Summary();
 }
@@ -169,9 +169,10 @@ absl::Status Trainer::ApplyDeferred() {
     return absl::OkStatus();
   }
   // An AUC that stopped the run stops it again, unless the threshold is higher now.
-  const bool enough = at_.stopped_by == StopReason::kAuc && config_.solver.auc_threshold < 1 &&
-                      at_.score.auc && *at_.score.auc >= config_.solver.auc_threshold;
-  if (!enough) at_.stopped_by = StopReason::kNone;
+  const bool enough = at_.stopped_by == report::StopReason::kAuc &&
+                      config_.solver.auc_threshold < 1 && at_.score.auc &&
+                      *at_.score.auc >= config_.solver.auc_threshold;
+  if (!enough) at_.stopped_by = report::StopReason::kNone;
   if (!config_.cistern.keep_best) at_.best.reset();
   // A run that returned to its best epoch has no copy of that state: EndEpoch makes one.
   if (at_.finished) at_.best.reset();
@@ -207,7 +208,7 @@ absl::Status Trainer::TrainPasses() {
     if (ready == nullptr) {
       if (config_.cistern.stream) {
         CISTERN_ASSIGN_OR_RETURN(const bool interrupted, Interrupted(/*iteration=*/0));
-        Stop(interrupted ? StopReason::kInterrupt : StopReason::kEndOfStream);
+        Stop(interrupted ? report::StopReason::kInterrupt : report::StopReason::kEndOfStream);
       }
       break;
     }
@@ -234,7 +235,7 @@ absl::Status Trainer::TrainPasses() {
 
 void Trainer::WriteFeedNotes() {
   for (const std::string& note : feed_status_.TakeNotes()) {
-    Progress progress = Now(RunEvent::kWarning);
+    Progress progress = Now(report::RunEvent::kWarning);
     progress.message = note;
     log_.Write(progress);
   }
@@ -293,7 +294,7 @@ absl::StatusOr<size_t> Trainer::TrainPass(ReadyPass& ready) {
     if (committer_.has_result()) CISTERN_RETURN_IF_ERROR(FinishCommit());
     CISTERN_ASSIGN_OR_RETURN(const bool interrupted,
                              Interrupted(at_.iterations + (launched - trained)));
-    if (interrupted) Stop(StopReason::kInterrupt);
+    if (interrupted) Stop(report::StopReason::kInterrupt);
   }
   for (; trained < launched; ++trained) {  // interrupted
     CISTERN_RETURN_IF_ERROR(FinishStep(batches[trained].all));
@@ -308,7 +309,7 @@ absl::StatusOr<double> Trainer::AwaitOrder(const ReadyPass& ready) {
       CISTERN_RETURN_IF_ERROR(EvaluateNow(&ready));
       continue;
     }
-    if (order.kind == StepOrder::kStop) Stop(StopReason::kInterrupt);
+    if (order.kind == StepOrder::kStop) Stop(report::StopReason::kInterrupt);
     const double scheduled = config_.optimizer.schedule.At(at_.steps() + 1);
     if (!order.learning_rate || scheduled == 0) break;
     return *order.learning_rate / scheduled;
@@ -359,7 +360,7 @@ absl::Status Trainer::FinishStep(size_t samples) {
 absl::Status Trainer::AfterStep(const ReadyPass& ready) {
   const SolverConfig& solver = config_.solver;
   if (solver.display > 0 && at_.iterations % solver.display == 0) {
-    Progress progress = Now(RunEvent::kTrain);
+    Progress progress = Now(report::RunEvent::kTrain);
     progress.loss = at_.since_train_line.Mean();
     at_.since_train_line = {};
     log_.Write(progress);
@@ -370,7 +371,7 @@ absl::Status Trainer::AfterStep(const ReadyPass& ready) {
   return absl::OkStatus();
 }
 
-Progress Trainer::Now(RunEvent event) const {
+Progress Trainer::Now(report::RunEvent event) const {
   Progress progress;
   progress.event = event;
   progress.iter = at_.iterations;
@@ -405,9 +406,9 @@ absl::Status Trainer::EvaluateNow(const ReadyPass* live) {
   if (!result.ok()) return AddContext(result.status(), "evaluation");
   at_.score = {result->auc, result->logloss, result->metrics};
   at_.scored_iteration = at_.iterations;
-  const ScoreDetail& scores = *result->scores;
+  const report::ScoreDetail& scores = *result->scores;
   label_entropy_ = EntropyOf(scores.share_of_positives());
-  Progress progress = Now(RunEvent::kEval);
+  Progress progress = Now(report::RunEvent::kEval);
   static_cast<Score&>(progress) = at_.score;
   progress.unseen_keys = result->unseen_keys;
   progress.keys = result->keys;
@@ -415,13 +416,13 @@ absl::Status Trainer::EvaluateNow(const ReadyPass* live) {
   log_.Write(progress);
   if (config_.solver.auc_threshold < 1 && result->auc &&
       *result->auc >= config_.solver.auc_threshold) {
-    Stop(StopReason::kAuc);
+    Stop(report::StopReason::kAuc);
   }
   return absl::OkStatus();
 }
 
 Progress Trainer::PassLine() {
-  Progress progress = Now(RunEvent::kPass);
+  Progress progress = Now(report::RunEvent::kPass);
   const RunTimes::Shares shares = times_.EndPass(std::chrono::steady_clock::now());
   progress.idle = shares.idle;
   progress.idle_seconds = shares.idle_seconds;
@@ -477,7 +478,7 @@ absl::Status Trainer::EndEpoch() {
         AsLeader([this] { return best_.Save(client_, last_commit_.position); }));
     at_.best = BestEpoch{pass_, at_.score};
   }
-  if (plateau_.should_stop()) Stop(StopReason::kPatience);
+  if (plateau_.should_stop()) Stop(report::StopReason::kPatience);
   return absl::OkStatus();
 }
 
@@ -486,7 +487,7 @@ absl::Status Trainer::CheckLabels() {
   const absl::StatusOr<EvalSummary> result = evaluator_->Run(/*live=*/nullptr);
   if (!result.ok()) return AddContext(result.status(), "evaluation before training");
   if (!result->auc) return absl::OkStatus();
-  Progress warning = Now(RunEvent::kWarning);
+  Progress warning = Now(report::RunEvent::kWarning);
   warning.message = InvertedLabels(*result->auc, *result->scores);
   if (!warning.message.empty()) log_.Write(warning);
   return absl::OkStatus();
@@ -517,7 +518,7 @@ absl::Status Trainer::Calibrate(const ReadyPass& live) {
   log_.Enter(before);
   if (!result.ok()) return AddContext(result.status(), "calibration");
   if (result->scores->bins.empty()) return absl::OkStatus();
-  const std::vector<ScoreBin>& bins = result->scores->bins;
+  const std::vector<report::ScoreBin>& bins = result->scores->bins;
   const double share = config_.cistern.calibrate;
   return model_->ShiftLogits(
       ShiftToShare(bins, config_.cistern.calibrate_exact ? share : ExpectedShare(bins, share)));
@@ -596,7 +597,7 @@ absl::Status Trainer::FinishCommit() {
   if (options_.live != nullptr) options_.live->awaits_commit = false;
   times_.AddIdle({.commit = SecondsSince(begin)});
   for (const std::string& loss : committer_.TakeRestarted()) {
-    Progress progress = Now(RunEvent::kLost);
+    Progress progress = Now(report::RunEvent::kLost);
     progress.message = absl::StrCat(loss, "; nothing was lost");
     log_.Write(progress);
   }
@@ -655,7 +656,7 @@ absl::Status Trainer::Finish() {
   }
   // The scores of the best epoch, or of an evaluation after the last step, are still valid.
   const bool scored = best || at_.scored_iteration == at_.iterations;
-  std::shared_ptr<const ScoreDetail> scores;
+  std::shared_ptr<const report::ScoreDetail> scores;
   if (evaluator_ != nullptr && !interrupted && !scored && !options_.before_step) {
     log_.Enter(Phase::kEvaluate);
     absl::StatusOr<EvalSummary> result = evaluator_->Run(nullptr);
@@ -663,7 +664,7 @@ absl::Status Trainer::Finish() {
     at_.score = {result->auc, result->logloss, result->metrics};
     scores = result->scores;
   }
-  Progress progress = Now(RunEvent::kFinal);
+  Progress progress = Now(report::RunEvent::kFinal);
   progress.loss = at_.loss;
   static_cast<Score&>(progress) = at_.score;
   progress.rows = at_.pass_rows;

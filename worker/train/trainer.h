@@ -121,14 +121,14 @@ class Trainer {
   absl::Status Finish();
   TrainSummary Summary() const;
 
-  bool Stopping() const { return at_.stopped_by != StopReason::kNone; }
+  bool Stopping() const { return at_.stopped_by != report::StopReason::kNone; }
   bool LimitReached() const {
     return config_.solver.max_iter > 0 && at_.iterations >= config_.solver.max_iter;
   }
-  void Stop(StopReason reason) {
+  void Stop(report::StopReason reason) {
     if (!Stopping()) at_.stopped_by = reason;
   }
-  Progress Now(RunEvent event) const;
+  Progress Now(report::RunEvent event) const;
   // The folder of the saved model; empty: it is not saved.
   std::string ModelDir() const {
     return options_.save_model && !options_.out_dir.empty() ? options_.out_dir + "/model" : "";

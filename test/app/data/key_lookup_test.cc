@@ -90,12 +90,12 @@ TEST_F(KeyLookups, NameTheKeysOfAReport) {
   options_.texts = {{"user", "u3"}, {"user", ""}};
   const absl::StatusOr<KeyLookup> keys = LookUpKeys(options_, {});
   ASSERT_TRUE(keys.ok()) << keys.status();
-  RunView run;
+  report::RunView run;
   run.folder = In("data");
   EXPECT_TRUE(TextsOfKeys(run, {}, {})->empty());  // nothing was studied
   run.study.emplace().slots.emplace_back().worst.emplace_back().key = keys->found[0].key;
   EXPECT_TRUE(TextsOfKeys(run, {}, {})->empty());  // the recipe alone does not tell
-  const absl::StatusOr<KeyTexts> texts = TextsOfKeys(run, {In("a.csv")}, {});
+  const absl::StatusOr<report::KeyTexts> texts = TextsOfKeys(run, {In("a.csv")}, {});
   ASSERT_TRUE(texts.ok()) << texts.status();
   EXPECT_THAT(*texts, ElementsAre(testing::Pair(std::pair("user", keys->found[0].key), "u3")));
 }

@@ -31,18 +31,18 @@ TEST(Crc32c, HasPublishedValues) {
 
 TEST(EventFigures, AreTheFiniteOnesOfAnEvent) {
   Progress progress;
-  progress.event = RunEvent::kEval;
+  progress.event = report::RunEvent::kEval;
   progress.auc = 0.75;
   progress.logloss = std::nan("");
   progress.metrics = {{"NE", 0.9, "", false}, {"GAUC", std::nullopt, "one class", false}};
-  ScoreDetail scores;
+  report::ScoreDetail scores;
   scores.predicted = 30;
   scores.positives = 20;
-  progress.scores = std::make_shared<const ScoreDetail>(scores);
+  progress.scores = std::make_shared<const report::ScoreDetail>(scores);
   EXPECT_THAT(FiguresOf(progress),
               ElementsAre(Pair("eval/auc", 0.75), Pair("eval/calibration_ratio", 1.5),
                           Pair("eval/NE", 0.9)));
-  progress.event = RunEvent::kWarning;
+  progress.event = report::RunEvent::kWarning;
   EXPECT_TRUE(FiguresOf(progress).empty());
 }
 
@@ -59,7 +59,7 @@ TEST(Trackers, RefuseNamesThatTheyDoNotKnow) {
 
 Progress TrainEvent(uint64_t iter, double loss) {
   Progress progress;
-  progress.event = RunEvent::kTrain;
+  progress.event = report::RunEvent::kTrain;
   progress.iter = iter;
   progress.loss = loss;
   return progress;
@@ -77,7 +77,7 @@ TEST(MlflowLog, ForgetsWhatDidNotHappen) {
     ASSERT_TRUE((*log)->Observe(TrainEvent(iter, 0.5)).ok());
   }
   Progress recover;
-  recover.event = RunEvent::kRecover;
+  recover.event = report::RunEvent::kRecover;
   recover.iter = 20;
   ASSERT_TRUE((*log)->Observe(recover).ok());
   ASSERT_TRUE((*log)->Observe(TrainEvent(30, 0.25)).ok());
@@ -87,7 +87,7 @@ TEST(MlflowLog, ForgetsWhatDidNotHappen) {
   EXPECT_THAT(*ReadWhole(files, place + "/meta.yaml", 1 << 20), HasSubstr("\nstatus: 5\n"));
   log = MlflowLog::Open(files, run);
   ASSERT_TRUE(log.ok()) << log.status();
-  recover.event = RunEvent::kResume;
+  recover.event = report::RunEvent::kResume;
   recover.iter = 5;
   ASSERT_TRUE((*log)->Observe(recover).ok());
   EXPECT_FALSE(*files.Exists(place + "/metrics/train/loss"));

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 class TrainRuns : public RunFixture {};
 
 TEST_F(TrainRuns, LeaveAWholeRunFolder) {
-  std::vector<RunEvent> events;
+  std::vector<report::RunEvent> events;
   TrainRunCalls calls;
   calls.progress = [&events](const Progress& progress) {
     if (events.empty() || events.back() != progress.event) events.push_back(progress.event);
@@ -32,7 +32,7 @@ TEST_F(TrainRuns, LeaveAWholeRunFolder) {
   EXPECT_GT(run->summary.rows, 0u);
   EXPECT_TRUE(run->durable);
   EXPECT_FALSE(run->ended);
-  EXPECT_EQ(events.back(), RunEvent::kFinal);
+  EXPECT_EQ(events.back(), report::RunEvent::kFinal);
   for (const char* name :
        {"model.json", "metrics.jsonl", "run.json", "report.html", "model", "state"}) {
     EXPECT_TRUE(std::filesystem::exists(folder_ + "/run/" + name)) << name;
@@ -84,7 +84,9 @@ TEST_F(TrainRuns, EndWithTheirStateSavedAndResumeToTheSameBits) {
   ASSERT_TRUE(whole.ok()) << whole.status();
   TrainRunOptions options = RunOptions("parts", set);
   TrainRunCalls calls;
-  calls.progress = [](const Progress& progress) { return progress.event != RunEvent::kPass; };
+  calls.progress = [](const Progress& progress) {
+    return progress.event != report::RunEvent::kPass;
+  };
   const absl::StatusOr<TrainRunResult> first = RunOf(options, calls);
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_TRUE(first->ended);

@@ -7,7 +7,7 @@ namespace {
 
 Progress ExampleProgress() {
   Progress progress;
-  progress.event = RunEvent::kTrain;
+  progress.event = report::RunEvent::kTrain;
   progress.iter = 420;
   progress.samples = 107520;
   progress.total_iterations = 1000;
@@ -27,7 +27,7 @@ TEST(PlainLine, ContainsTheFieldsOfTheEvent) {
 
 TEST(PlainLine, ContainsTheMetricsOfAnEvaluation) {
   Progress progress;
-  progress.event = RunEvent::kEval;
+  progress.event = report::RunEvent::kEval;
   progress.iter = 5;
   progress.auc = 0.75;
   progress.logloss = 0.5;
@@ -40,7 +40,7 @@ TEST(PlainLine, ContainsTheMetricsOfAnEvaluation) {
 
 TEST(PlainLine, CountsSkippedSteps) {
   Progress progress;
-  progress.event = RunEvent::kPass;
+  progress.event = report::RunEvent::kPass;
   progress.rows = 200;
   progress.skipped_steps = 3;
   EXPECT_EQ(PlainLine(progress),
@@ -50,7 +50,7 @@ TEST(PlainLine, CountsSkippedSteps) {
 
 TEST(PlainLine, EndsWithTheMessage) {
   Progress progress;
-  progress.event = RunEvent::kRecover;
+  progress.event = report::RunEvent::kRecover;
   progress.pass = 7;
   progress.message = "server 1 was lost";
   EXPECT_EQ(PlainLine(progress),

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 TEST(EscapeHtml, LeavesNoMarkup) {
@@ -41,4 +41,4 @@ TEST(HtmlTable, EscapesTitlesAndFillsMissingCells) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::report

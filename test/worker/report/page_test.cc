@@ -8,7 +8,7 @@
 #include "test/support/memory_file_system.h"
 #include "test/support/temp_folder.h"
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 constexpr char kLines[] =
@@ -130,4 +130,4 @@ TEST_F(Page, NamesTheFileThatIsDamaged) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::report

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 std::vector<std::string> LabelsOf(const PlotAxis& axis) {
@@ -55,4 +55,4 @@ TEST(Plot, DrawsInsideItsBoxWhateverThePoints) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::report

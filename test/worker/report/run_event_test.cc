@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 // The names of docs/formats.md and docs/cli.md. Files of earlier versions hold them.
@@ -38,4 +38,4 @@ TEST(RunEvent, EachEndOfARunHasAName) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::report

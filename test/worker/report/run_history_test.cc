@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 constexpr char kMetricLines[] =
@@ -47,4 +47,4 @@ TEST(RunHistory, IgnoresWhatIsNotAnEvent) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::report

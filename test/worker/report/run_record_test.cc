@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 TEST(RunRecord, ReadsBackWhatWasWritten) {
@@ -44,4 +44,4 @@ TEST(RunRecord, RefusesOtherText) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::report

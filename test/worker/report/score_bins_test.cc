@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 double LogOdds(double p) {
@@ -76,4 +76,4 @@ TEST(AucOfBins, AgreesWithCountedPairs) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::report

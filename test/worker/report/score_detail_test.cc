@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_replace.h"
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 ScoreDetail Example() {
@@ -57,4 +57,4 @@ TEST(ScoreDetail, RefusesDamage) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::report

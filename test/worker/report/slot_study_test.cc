@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::report {
 namespace {
 
 TEST(ModelStudy, ReadsBackWhatWasWritten) {
@@ -39,4 +39,4 @@ TEST(ModelStudy, RefusesOtherText) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::report

@@ -9,8 +9,8 @@ namespace {
 
 // Twenty samples at each of 64 log-odds from -7 in steps of 1/8, of which `positives` are positive.
 // weight: of each sample.
-std::vector<ScoreBin> Samples(int positives, double weight = 1) {
-  ScoreBins bins;
+std::vector<report::ScoreBin> Samples(int positives, double weight = 1) {
+  report::ScoreBins bins;
   for (int i = 0; i < 64; ++i) {
     const double margin = i / 8.0 - 7;
     const float prediction = static_cast<float>(1 / (1 + std::exp(-margin)));
@@ -48,7 +48,7 @@ TEST(Calibration, WeightsOfOneSizeChangeNothing) {
 
 // Six samples that are predicted with 1/3 where the share is 1/2, which is log 2 away: 6/106 of it.
 TEST(Calibration, AFewSamplesMoveLittle) {
-  std::vector<ScoreBin> few(1);
+  std::vector<report::ScoreBin> few(1);
   few[0].samples = 6;
   few[0].predicted = 2;
   EXPECT_NEAR(ShiftToShare(few, 0.5), std::log(2.0) * 6 / 106, 1e-6);
@@ -57,7 +57,7 @@ TEST(Calibration, AFewSamplesMoveLittle) {
 TEST(Calibration, AFewPositivesSayLittleAndManySayAll) {
   EXPECT_DOUBLE_EQ(ExpectedShare(Samples(0), 0.02), 0.02);
   EXPECT_NEAR(ExpectedShare(Samples(2), 0.003), 0.003, 0.0001);  // the samples alone: 0.0016
-  std::vector<ScoreBin> many(1);
+  std::vector<report::ScoreBin> many(1);
   many[0].samples = 1000000;
   many[0].positives = 100000;
   many[0].predicted = 50000;
@@ -65,7 +65,7 @@ TEST(Calibration, AFewPositivesSayLittleAndManySayAll) {
 }
 
 TEST(Calibration, TheShiftIsBounded) {
-  std::vector<ScoreBin> sure(1);
+  std::vector<report::ScoreBin> sure(1);
   sure[0].samples = 1000;
   sure[0].predicted = 999.999;
   EXPECT_NEAR(ShiftToShare(sure, 0.001), -kMaxShift * 1000 / 1100, 1e-9);

@@ -22,18 +22,18 @@ TEST(MetricsLog, WritesOneJsonObjectPerLineAndForwardsEvents) {
   const TempFolder above;
   const std::string folder = above / "metrics/deep";
   int seen = 0;
-  auto log = MetricsLog::Create(Disk(), folder,
-                                [&](const Progress& p) { seen += p.event == RunEvent::kEval; });
+  auto log = MetricsLog::Create(
+      Disk(), folder, [&](const Progress& p) { seen += p.event == report::RunEvent::kEval; });
   ASSERT_TRUE(log.ok()) << log.status();
   EXPECT_FALSE((*log)->StartAt({}).value());
   Progress train;
-  train.event = RunEvent::kTrain;
+  train.event = report::RunEvent::kTrain;
   train.iter = 10;
   train.samples = 40960;
   train.loss = 0.5;
   (*log)->Write(train);
   Progress eval;
-  eval.event = RunEvent::kEval;
+  eval.event = report::RunEvent::kEval;
   eval.auc = 0.75;
   eval.logloss = 0.25;
   eval.metrics = {
@@ -59,15 +59,17 @@ TEST(MetricsLog, WritesOneJsonObjectPerLineAndForwardsEvents) {
 }
 
 // A run with evaluations during its second pass and after it, at the end of an epoch.
-const std::vector<std::tuple<RunEvent, uint64_t, uint64_t>> kRun = {
-    {RunEvent::kTrain, 5, 0},  {RunEvent::kTrain, 10, 0}, {RunEvent::kPass, 10, 1},
-    {RunEvent::kTrain, 15, 1}, {RunEvent::kEval, 15, 1},  {RunEvent::kTrain, 20, 1},
-    {RunEvent::kEval, 20, 1},  {RunEvent::kPass, 20, 2},  {RunEvent::kEval, 20, 2},
-    {RunEvent::kTrain, 25, 2}, {RunEvent::kPass, 30, 3},  {RunEvent::kFinal, 30, 3}};
+const std::vector<std::tuple<report::RunEvent, uint64_t, uint64_t>> kRun = {
+    {report::RunEvent::kTrain, 5, 0}, {report::RunEvent::kTrain, 10, 0},
+    {report::RunEvent::kPass, 10, 1}, {report::RunEvent::kTrain, 15, 1},
+    {report::RunEvent::kEval, 15, 1}, {report::RunEvent::kTrain, 20, 1},
+    {report::RunEvent::kEval, 20, 1}, {report::RunEvent::kPass, 20, 2},
+    {report::RunEvent::kEval, 20, 2}, {report::RunEvent::kTrain, 25, 2},
+    {report::RunEvent::kPass, 30, 3}, {report::RunEvent::kFinal, 30, 3}};
 
 class MetricsFile : public testing::Test {
  protected:
-  void Write(MetricsLog& log, RunEvent event, uint64_t iter, uint64_t pass) {
+  void Write(MetricsLog& log, report::RunEvent event, uint64_t iter, uint64_t pass) {
     Progress progress;
     progress.event = event;
     progress.iter = iter;
@@ -98,7 +100,7 @@ class MetricsFile : public testing::Test {
     std::vector<std::string> lines;
     for (const auto& [event, iter, pass] : kRun) {
       if (lines.size() < count)
-        lines.push_back(absl::StrCat(EventName(event), " ", iter, " ", pass));
+        lines.push_back(absl::StrCat(report::EventName(event), " ", iter, " ", pass));
     }
     return lines;
   }
@@ -114,12 +116,12 @@ TEST_F(MetricsFile, ContinuesAfterTheLineOfTheCommit) {
     const auto has_line = log->StartAt({pass * 10, pass * 100, pass});
     EXPECT_EQ(has_line.value(), pass > 0);
     EXPECT_EQ(Lines(), First(kept));
-    Write(*log, RunEvent::kResume, pass * 10, pass);
+    Write(*log, report::RunEvent::kResume, pass * 10, pass);
     std::vector<std::string> lines = First(kept);
     lines.push_back(absl::StrCat("resume ", pass * 10, " ", pass));
     EXPECT_EQ(Lines(), lines);
     // A second time: the lines of the resume stay, later lines are removed.
-    Write(*log, RunEvent::kTrain, pass * 10 + 5, pass);
+    Write(*log, report::RunEvent::kTrain, pass * 10 + 5, pass);
     log = MetricsLog::Create(Disk(), folder_, nullptr).value();
     ASSERT_TRUE(log->StartAt({pass * 10, pass * 100, pass}).ok());
     if (pass == 0) lines.clear();
@@ -156,26 +158,26 @@ TEST_F(MetricsFile, AFinishedRunLosesOnlyItsLastLine) {
 TEST_F(MetricsFile, LinesAfterAPassWaitForItsCommit) {
   std::vector<std::string> seen;
   auto log = MetricsLog::Create(Disk(), folder_, [&](const Progress& p) {
-               seen.push_back(absl::StrCat(EventName(p.event), " ", p.iter));
+               seen.push_back(absl::StrCat(report::EventName(p.event), " ", p.iter));
              }).value();
   ASSERT_TRUE(log->StartAt({}).ok());
-  Write(*log, RunEvent::kTrain, 10, 0);
+  Write(*log, report::RunEvent::kTrain, 10, 0);
   Progress pass;
-  pass.event = RunEvent::kPass;
+  pass.event = report::RunEvent::kPass;
   pass.iter = 10;
   pass.pass = 1;
   log->Hold(pass);
-  Write(*log, RunEvent::kTrain, 15, 1);
+  Write(*log, report::RunEvent::kTrain, 15, 1);
   EXPECT_EQ(Lines(), std::vector<std::string>{"train 10 0"});
   EXPECT_EQ(seen, (std::vector<std::string>{"train 10", "train 15"}));
   log->Release();
-  Write(*log, RunEvent::kTrain, 20, 1);
+  Write(*log, report::RunEvent::kTrain, 20, 1);
   EXPECT_EQ(Lines(),
             (std::vector<std::string>{"train 10 0", "pass 10 1", "train 15 1", "train 20 1"}));
   EXPECT_EQ(seen, (std::vector<std::string>{"train 10", "train 15", "pass 10", "train 20"}));
   // A pass that is lost takes its line along.
   log->Hold(pass);
-  Write(*log, RunEvent::kTrain, 25, 1);
+  Write(*log, report::RunEvent::kTrain, 25, 1);
   ASSERT_TRUE(log->StartAt({10, 100, 1}).ok());
   log->Release();
   EXPECT_EQ(Lines(), (std::vector<std::string>{"train 10 0", "pass 10 1"}));
@@ -188,7 +190,7 @@ TEST_F(MetricsFile, RatesAndTimesCountFromTheResume) {
                rate = p.samples_per_second;
              }).value();
   ASSERT_TRUE(log->StartAt({20, 200, 2}).ok());
-  Write(*log, RunEvent::kTrain, 20, 2);
+  Write(*log, report::RunEvent::kTrain, 20, 2);
   EXPECT_EQ(rate, 0);  // no samples since the resume
 }
 
@@ -201,11 +203,11 @@ TEST(MetricsLog, AnErrorNamesAnOutputFolderThatCannotBeCreated) {
 TEST_F(MetricsFile, KeepsTheLossThatPrecedesAReturnToTheCommit) {
   auto log = MetricsLog::Create(Disk(), folder_, nullptr).value();
   ASSERT_TRUE(log->StartAt({}).ok());
-  Write(*log, RunEvent::kPass, 10, 1);
-  Write(*log, RunEvent::kTrain, 15, 1);
-  Write(*log, RunEvent::kLost, 10, 1);
+  Write(*log, report::RunEvent::kPass, 10, 1);
+  Write(*log, report::RunEvent::kTrain, 15, 1);
+  Write(*log, report::RunEvent::kLost, 10, 1);
   ASSERT_TRUE(log->StartAt({10, 100, 1}).ok());
-  Write(*log, RunEvent::kRecover, 10, 1);
+  Write(*log, report::RunEvent::kRecover, 10, 1);
   EXPECT_EQ(Lines(), std::vector<std::string>({"pass 10 1", "lost 10 1", "recover 10 1"}));
 }
 
@@ -216,7 +218,8 @@ TEST(MetricsLog, TellsHowLongEachPhaseTookSinceTheLastSuchLine) {
   EXPECT_EQ(log->Enter(Phase::kRead), std::nullopt);
   EXPECT_EQ(log->Enter(Phase::kTrain), Phase::kRead);
   Progress progress;
-  for (const RunEvent event : {RunEvent::kTrain, RunEvent::kPass, RunEvent::kEval}) {
+  for (const report::RunEvent event :
+       {report::RunEvent::kTrain, report::RunEvent::kPass, report::RunEvent::kEval}) {
     progress.event = event;
     log->Write(progress);
   }
@@ -236,23 +239,23 @@ TEST(MetricsLog, WritesTheScoresOfTheEvaluationThatTheFinalEventRepeats) {
   ASSERT_TRUE(log->StartAt({}).ok());
   Progress progress;
   for (const double auc : {0.6, 0.8, 0.7}) {
-    ScoreDetail detail;
+    report::ScoreDetail detail;
     detail.samples = static_cast<uint64_t>(auc * 1000);
-    progress.event = RunEvent::kEval;
+    progress.event = report::RunEvent::kEval;
     progress.iter += 10;
     progress.auc = auc;
     progress.logloss = 1 - auc;
-    progress.scores = std::make_shared<ScoreDetail>(detail);
+    progress.scores = std::make_shared<report::ScoreDetail>(detail);
     log->Write(progress);
   }
-  progress.event = RunEvent::kFinal;
+  progress.event = report::RunEvent::kFinal;
   progress.auc = 0.8;  // the best epoch, not the last
   progress.logloss = 1 - 0.8;
   progress.scores = nullptr;
   log->Write(progress);
   const auto text = ReadWhole(Disk(), folder.path() + "/evaluation.json", 1 << 20);
   ASSERT_TRUE(text.ok()) << text.status();
-  const auto detail = ParseScoreDetail(*text);
+  const auto detail = report::ParseScoreDetail(*text);
   ASSERT_TRUE(detail.ok()) << detail.status();
   EXPECT_EQ(detail->samples, 800u);
   EXPECT_EQ(detail->iter, 20u);
@@ -260,18 +263,20 @@ TEST(MetricsLog, WritesTheScoresOfTheEvaluationThatTheFinalEventRepeats) {
 
 TEST(MetricsLog, WritesAWarningOnceAfterTheEventThatCausesIt) {
   const TempFolder folder;
-  std::vector<RunEvent> events;
+  std::vector<report::RunEvent> events;
   auto log = MetricsLog::Create(Disk(), folder.path(), [&](const Progress& p) {
                events.push_back(p.event);
              }).value();
   ASSERT_TRUE(log->StartAt({}).ok());
   Progress progress;
-  progress.event = RunEvent::kEval;
+  progress.event = report::RunEvent::kEval;
   progress.auc = 0.9999;
   progress.logloss = 0.01;
   log->Write(progress);
   log->Write(progress);
-  EXPECT_EQ(events, std::vector<RunEvent>({RunEvent::kEval, RunEvent::kWarning, RunEvent::kEval}));
+  EXPECT_EQ(events,
+            std::vector<report::RunEvent>(
+                {report::RunEvent::kEval, report::RunEvent::kWarning, report::RunEvent::kEval}));
   const std::string text = ReadWhole(Disk(), folder.path() + "/metrics.jsonl", 1 << 20).value();
   EXPECT_NE(text.find("\"event\":\"warning\""), std::string::npos);
 }
@@ -293,7 +298,8 @@ TEST(MetricsLog, AFailingDiskDoesNotEndTheRun) {
         EXPECT_EQ(hits, 1u);
         continue;
       }
-      for (const RunEvent event : {RunEvent::kTrain, RunEvent::kPass, RunEvent::kEval}) {
+      for (const report::RunEvent event :
+           {report::RunEvent::kTrain, report::RunEvent::kPass, report::RunEvent::kEval}) {
         Progress progress;
         progress.event = event;
         (*log)->Write(progress);

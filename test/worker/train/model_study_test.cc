@@ -59,7 +59,7 @@ TEST_F(Study, FindsThatEverySlotMatters) {
   ASSERT_TRUE(study->auc);
   EXPECT_DOUBLE_EQ(*study->auc, *summary->score.auc);
   ASSERT_EQ(study->slots.size(), kSlots);
-  for (const SlotStudy& slot : study->slots) {
+  for (const report::SlotStudy& slot : study->slots) {
     EXPECT_GT(slot.importance.auc_drop, 0.03);
     EXPECT_GT(slot.importance.logloss_rise, 0);
     EXPECT_EQ(slot.occurrences, 1000u);
@@ -80,7 +80,7 @@ TEST_F(Study, CountsUnseenKeysBySlot) {
   const auto study = StudyModel(config, *client, {folder_ + "/other.norm"}, 500, JobOptions());
   ASSERT_TRUE(study.ok()) << study.status();
   uint64_t unseen = 0;
-  for (const SlotStudy& slot : study->slots) unseen += slot.unseen_occurrences;
+  for (const report::SlotStudy& slot : study->slots) unseen += slot.unseen_occurrences;
   // Trained keys are 0 to 1199; here slot s holds 600 s to 600 s + 599: all of slots 2 and 3 are
   // new.
   EXPECT_EQ(study->slots[3].unseen_occurrences, 500u);

@@ -139,8 +139,9 @@ TEST_F(PassCommitterTest, ThePassAfterItTrainsDuringTheCommit) {
   bool pass_line = false;
   JobOptions options = scene.Options();
   options.progress = [&](const Progress& p) {
-    pass_line |= p.event == RunEvent::kPass;
-    if (p.event != RunEvent::kTrain || p.iter <= ends[0] || trained.HasBeenNotified()) return;
+    pass_line |= p.event == report::RunEvent::kPass;
+    if (p.event != report::RunEvent::kTrain || p.iter <= ends[0] || trained.HasBeenNotified())
+      return;
     ++lines_during_commit;
     // All of the second pass is trained while the commit of the first waits.
     if (p.iter < ends[1]) return;
@@ -216,9 +217,9 @@ absl::StatusOr<TrainSummary> TrainInStep(const ModelConfig& config, ParameterCli
     pulls += kind == FrameKind::kPull;
   };
   options.progress = [&](const Progress& p) {
-    if (p.event == RunEvent::kPass) kept->push_back(p.kept_rows.value_or(0));
+    if (p.event == report::RunEvent::kPass) kept->push_back(p.kept_rows.value_or(0));
     const auto end = std::find(ends.begin() + 1, ends.end() - 1, p.iter);
-    if (p.event != RunEvent::kTrain || end == ends.end() - 1) return;
+    if (p.event != report::RunEvent::kTrain || end == ends.end() - 1) return;
     const size_t wanted = static_cast<size_t>(end - ends.begin()) + 1;
     const auto pulled = [&] { return pulls >= wanted; };
     absl::MutexLock lock(&mutex);
@@ -307,7 +308,7 @@ TEST_F(PassCommitterTest, AnEvaluationWaitsForTheCommit) {
   JobOptions options = scene.Options();
   options.live = &live_;
   options.progress = [&](const Progress& p) {
-    if (p.event != RunEvent::kEval) return;
+    if (p.event != report::RunEvent::kEval) return;
     ++evaluations;
     EXPECT_EQ(committed, p.pass);
   };
@@ -333,10 +334,10 @@ TEST_F(PassCommitterTest, ACrashCostsAtMostTwoPasses) {
     };
     JobOptions options = scene.Options();
     options.progress = [&](const Progress& p) {
-      if (p.event == RunEvent::kPass) first_end = p.iter;
-      if (p.event == RunEvent::kTrain) trained = p.iter;
+      if (p.event == report::RunEvent::kPass) first_end = p.iter;
+      if (p.event == report::RunEvent::kTrain) trained = p.iter;
       // Some steps of the third pass are trained while the second is being committed.
-      if (first_end > 0 && p.event == RunEvent::kTrain && p.iter > 2 * first_end + 2 &&
+      if (first_end > 0 && p.event == report::RunEvent::kTrain && p.iter > 2 * first_end + 2 &&
           !released.HasBeenNotified()) {
         released.Notify();
       }
@@ -364,7 +365,7 @@ TEST_F(PassCommitterTest, AnErrorKeepsTheCommitInFlight) {
   uint64_t trained = 0, committed = 0;
   JobOptions options = scene.Options();
   options.progress = [&](const Progress& p) {
-    (p.event == RunEvent::kPass ? committed : trained) = p.iter;
+    (p.event == report::RunEvent::kPass ? committed : trained) = p.iter;
   };
   options.live = &live_;
   const auto summary = Train(OverlapConfig(), *client, options);

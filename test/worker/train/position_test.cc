@@ -46,9 +46,9 @@ Position FullPosition() {
   p.best = BestEpoch{18, {0.9, 0.65, {}}};
   p.skipped_steps = 26;
   p.loss_scale = {32768, 27};
-  p.stopped_by = StopReason::kAuc;
-  p.finished =
-      RunEnd{{22, 23, 24, 25, 0.35, {0.85, 0.95, {}}, StopReason::kPatience}, {19, 20, 21, 0.75}};
+  p.stopped_by = report::StopReason::kAuc;
+  p.finished = RunEnd{{22, 23, 24, 25, 0.35, {0.85, 0.95, {}}, report::StopReason::kPatience},
+                      {19, 20, 21, 0.75}};
   p.config = {{"solver.batchsize", "4096"}, {"layers[1].name", "\"deep\""}};
   return p;
 }

@@ -38,7 +38,7 @@ TEST_F(Replay, TheJobYieldsToAnotherWriter) {
   bool taken = false;
   JobOptions options = scene.Options();
   options.progress = [&](const Progress& p) {
-    if (p.event != RunEvent::kPass || p.iter != 10 || std::exchange(taken, true)) return;
+    if (p.event != report::RunEvent::kPass || p.iter != 10 || std::exchange(taken, true)) return;
     auto other = scene.Client();
     JobOptions theirs = Options("other");
     theirs.files = scene.disk.get();
@@ -66,8 +66,9 @@ TEST_F(Replay, TheLogReportsTheLossAndThePassOfTheResume) {
   std::vector<std::string> events;
   JobOptions options = scene.Options();
   options.progress = [&](const Progress& p) {
-    if (p.event == RunEvent::kWarning) return;
-    if (!p.message.empty()) events.push_back(absl::StrCat(EventName(p.event), ": ", p.message));
+    if (p.event == report::RunEvent::kWarning) return;
+    if (!p.message.empty())
+      events.push_back(absl::StrCat(report::EventName(p.event), ": ", p.message));
   };
   // The loss occurs while the third pass is pushed.
   std::atomic<bool> armed = false, lost = false;  // the client calls from several threads

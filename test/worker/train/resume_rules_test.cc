@@ -25,7 +25,7 @@ TEST_F(ResumeRules, RepeatedInterruptsDoNotChangeTheResultOfARun) {
       // After the second line of two steps: inside a pass of 16 steps.
       int lines = 0;
       options.progress = [&](const Progress& p) {
-        interrupted = (lines += p.event == RunEvent::kTrain) > 1;
+        interrupted = (lines += p.event == report::RunEvent::kTrain) > 1;
       };
       const auto summary = Train(config, *client, options);
       ASSERT_TRUE(summary.ok()) << summary.status();
@@ -85,7 +85,7 @@ TEST_F(ResumeRules, AFinishedRunContinuesOnlyUnderALargerLimit) {
       const auto same = Train(config(epochs), *client, scene.Options(/*resume=*/true));
       ASSERT_TRUE(same.ok()) << same.status();
       EXPECT_EQ(same->resumed_from, same->iterations);
-      EXPECT_EQ(same->stopped_by, StopReason::kEpochs);
+      EXPECT_EQ(same->stopped_by, report::StopReason::kEpochs);
       EXPECT_EQ(same->score.auc, four.auc);
       EXPECT_EQ(DigestsOf(*client), four.digests);
       EXPECT_EQ(ModelPredictions(config(4), scene), four.predictions);
@@ -135,7 +135,7 @@ TEST_F(ResumeRules, ARunWithoutACommitStartsFromTheBeginning) {
   std::vector<std::string> said;
   JobOptions options = scene.Options(/*resume=*/true);
   options.progress = [&](const Progress& p) {
-    if (p.event == RunEvent::kResume) said.push_back(p.message);
+    if (p.event == report::RunEvent::kResume) said.push_back(p.message);
   };
   const auto summary = Train(config, *client, options);
   ASSERT_TRUE(summary.ok()) << summary.status();

@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Progress Event(RunEvent event, uint64_t iter) {
+Progress Event(report::RunEvent event, uint64_t iter) {
   Progress progress;
   progress.event = event;
   progress.iter = iter;
@@ -24,22 +24,22 @@ Progress Event(RunEvent event, uint64_t iter) {
 }
 
 // Scores of 1000 samples of which `positives` are positive, all predicted as `prediction`.
-ScoreDetail Scores(uint64_t positives, double prediction) {
-  ScoreCollector collector;
+report::ScoreDetail Scores(uint64_t positives, double prediction) {
+  report::ScoreCollector collector;
   for (uint64_t i = 0; i < 1000; ++i) {
     collector.Add(i < positives ? 1.0f : 0.0f, static_cast<float>(prediction),
                   std::log(prediction / (1 - prediction)));
   }
-  ScoreDetail detail = collector.Detail();
+  report::ScoreDetail detail = collector.Detail();
   detail.highest += 0.1;  // predictions differ, unless a test says otherwise
   detail.keys = 1000;
   return detail;
 }
 
-Progress Final(const ScoreDetail& scores) {
-  Progress progress = Event(RunEvent::kFinal, 500);
+Progress Final(const report::ScoreDetail& scores) {
+  Progress progress = Event(report::RunEvent::kFinal, 500);
   progress.auc = 0.7;
-  progress.scores = std::make_shared<ScoreDetail>(scores);
+  progress.scores = std::make_shared<report::ScoreDetail>(scores);
   return progress;
 }
 
@@ -49,7 +49,7 @@ std::vector<std::string> OfLosses(const std::vector<double>& losses, double posi
   warnings.KnowLossOfConstant(LossOfConstant(positives, 1));
   std::vector<std::string> all;
   for (size_t i = 0; i < losses.size(); ++i) {
-    Progress progress = Event(RunEvent::kTrain, 100 * i);
+    Progress progress = Event(report::RunEvent::kTrain, 100 * i);
     progress.loss = losses[i];
     for (const std::string& message : warnings.Observe(progress)) all.push_back(message);
   }
@@ -69,38 +69,38 @@ TEST(RunWarnings, AreSilentAboutALossThatFalls) {
 
 TEST(RunWarnings, AreSilentAboutTheLossOfAResumedRun) {
   RunWarnings warnings;
-  warnings.Observe(Event(RunEvent::kResume, 1000));
+  warnings.Observe(Event(report::RunEvent::kResume, 1000));
   for (size_t i = 0; i < 20; ++i) {
-    Progress progress = Event(RunEvent::kTrain, 1000 + i);
+    Progress progress = Event(report::RunEvent::kTrain, 1000 + i);
     progress.loss = 0.6;
     EXPECT_THAT(warnings.Observe(progress), IsEmpty());
   }
 }
 
 TEST(RunWarnings, NameConstantPredictions) {
-  ScoreDetail scores = Scores(300, 0.3);
+  report::ScoreDetail scores = Scores(300, 0.3);
   scores.highest = scores.lowest;
   EXPECT_THAT(RunWarnings().Observe(Final(scores)), ElementsAre(HasSubstr("all predictions")));
   EXPECT_THAT(RunWarnings().Observe(Final(Scores(300, 0.3))), IsEmpty());
 }
 
 TEST(RunWarnings, LeaveAnUntrainedModelAlone) {
-  ScoreDetail scores = Scores(300, 0.3);
+  report::ScoreDetail scores = Scores(300, 0.3);
   scores.highest = scores.lowest;
   Progress progress = Final(scores);
-  progress.event = RunEvent::kEval;
+  progress.event = report::RunEvent::kEval;
   progress.epoch = 0.1;
   EXPECT_THAT(RunWarnings().Observe(progress), IsEmpty());
 }
 
 TEST(RunWarnings, NameLabelsOtherThanZeroAndOne) {
-  ScoreDetail scores = Scores(300, 0.3);
+  report::ScoreDetail scores = Scores(300, 0.3);
   scores.other_labels = 7;
   EXPECT_THAT(RunWarnings().Observe(Final(scores)), ElementsAre(HasSubstr("7 of 1000 labels")));
 }
 
 TEST(RunWarnings, NameUnseenKeys) {
-  ScoreDetail scores = Scores(300, 0.3);
+  report::ScoreDetail scores = Scores(300, 0.3);
   scores.unseen_keys = 600;
   EXPECT_THAT(RunWarnings().Observe(Final(scores)), ElementsAre(HasSubstr("60 % of the keys")));
   scores.unseen_keys = 400;
@@ -108,7 +108,7 @@ TEST(RunWarnings, NameUnseenKeys) {
 }
 
 TEST(RunWarnings, NameALeakAsSoonAsTheAucIsTooGood) {
-  Progress progress = Event(RunEvent::kEval, 10);
+  Progress progress = Event(report::RunEvent::kEval, 10);
   progress.auc = 0.9991;
   RunWarnings warnings;
   EXPECT_THAT(warnings.Observe(progress), ElementsAre(HasSubstr("AUC is 0.999100")));
@@ -151,7 +151,7 @@ TEST(RunWarnings, NameChanceAfterThreeEvaluations) {
   RunWarnings warnings;
   for (int epoch = 1; epoch <= 3; ++epoch) {
     Progress progress = Final(Scores(300, 0.3));
-    progress.event = RunEvent::kEval;
+    progress.event = report::RunEvent::kEval;
     progress.epoch = epoch;
     progress.auc = 0.49;
     EXPECT_EQ(warnings.Observe(progress).size(), epoch == 3 ? 1u : 0u);
@@ -178,7 +178,7 @@ TEST(RunWarnings, NameALossThatDoesNotFallInAShortRun) {
     RunWarnings warnings;
     warnings.KnowLossOfConstant(LossOfConstant(0.3, 1));
     for (const double loss : {0.70, 0.70, 0.699}) {
-      Progress pass = Event(RunEvent::kPass, 10);
+      Progress pass = Event(report::RunEvent::kPass, 10);
       pass.loss = loss;
       EXPECT_THAT(warnings.Observe(pass), IsEmpty());
     }

@@ -29,7 +29,7 @@ TEST_F(TrainJob, LearnsARuleThatKeysDetermine) {
   EXPECT_GT(*summary->score.auc, 0.9);
   EXPECT_EQ(summary->samples, 12u * 4000u);
   EXPECT_EQ(summary->iterations, 12u * 16u);  // 4000 = 15 * 256 + 160
-  EXPECT_EQ(summary->stopped_by, StopReason::kEpochs);
+  EXPECT_EQ(summary->stopped_by, report::StopReason::kEpochs);
   EXPECT_EQ(Metrics("learn", "final").size(), 1u);
   EXPECT_FALSE(Metrics("learn", "train").empty());
 }
@@ -320,7 +320,7 @@ TEST_F(TrainJob, CachedEvaluationDataIsReadOnce) {
                 absl::StrCat("layers.data.cache_eval_data=", cached ? "true" : "30")});
     JobOptions options = Options(cached ? "cached" : "read");
     options.progress = [&](const Progress& progress) {
-      if (progress.event == RunEvent::kEval) std::filesystem::remove(eval);
+      if (progress.event == report::RunEvent::kEval) std::filesystem::remove(eval);
     };
     const auto summary = Train(config, *client, options);
     std::filesystem::remove(eval);
@@ -371,7 +371,7 @@ TEST_F(TrainJob, KeepsTheBestEpoch) {
               "cistern.eval_every_epoch=true", "cistern.keep_best=true", "cistern.patience=2"});
   const auto summary = Train(config, *client, Options("best"));
   ASSERT_TRUE(summary.ok()) << summary.status();
-  EXPECT_EQ(summary->stopped_by, StopReason::kPatience);
+  EXPECT_EQ(summary->stopped_by, report::StopReason::kPatience);
   double best = 0;
   for (const auto& eval : Metrics("best", "eval")) best = std::max(best, eval["auc"].get<double>());
   EXPECT_EQ(*summary->score.auc, best);
@@ -451,7 +451,7 @@ TEST_F(TrainJob, BusyTimeIsThatOfStepsAlone) {
   };
   options.progress = [&](const Progress& p) {
     if (p.idle_seconds) idle += p.idle_seconds->total();
-    if (p.event == RunEvent::kPass) shown += p.busy.value().seconds;
+    if (p.event == report::RunEvent::kPass) shown += p.busy.value().seconds;
   };
   const auto summary = Train(Config(), *client, options);
   ASSERT_TRUE(summary.ok()) << summary.status();
@@ -483,7 +483,7 @@ TEST_F(TrainJob, MaxIterRepeatsTheDataAndAucStops) {
                     "solver.eval_metrics=[\"AUC:0.8\"]"}),
             *client, Options("auc"));
   ASSERT_TRUE(stopped.ok()) << stopped.status();
-  EXPECT_EQ(stopped->stopped_by, StopReason::kAuc);
+  EXPECT_EQ(stopped->stopped_by, report::StopReason::kAuc);
   EXPECT_GE(*stopped->score.auc, 0.8);
 }
 
