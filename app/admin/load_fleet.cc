@@ -33,7 +33,7 @@ absl::Status WithOtherTablesFix(const absl::Status& status) {
 
 absl::Status LoadFromHere(const LoadFleetOptions& options, ParameterClient& client,
                           v1::LoadReply* reply) {
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(options.model));
+  CISTERN_ASSIGN_OR_RETURN(const model::ModelConfig config, ReadModelConfig(options.model));
   CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(options.model_dir));
   LocalFileSystem files;
   const LoadChoice choice = {options.upgrade, options.tables};
@@ -139,7 +139,7 @@ absl::StatusOr<bool> IsEmpty(ParameterClient& client) {
 // Creates the tables of the model file if the files to load define no tables, or other ones.
 absl::Status CreateTablesFor(const LoadFleetOptions& options, ParameterClient& client) {
   if (options.name.empty() || options.model.config.empty()) return absl::OkStatus();
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(options.model));
+  CISTERN_ASSIGN_OR_RETURN(const model::ModelConfig config, ReadModelConfig(options.model));
   CISTERN_ASSIGN_OR_RETURN(const v1::Schema schema, SchemaOf(config));
   return WithOtherTablesFix(client.CreateTables(schema));
 }

@@ -26,10 +26,10 @@ absl::Status CheckBesideModel(const GenerateDataOptions& options) {
 
 // Takes shape and format from the model's Data layer.
 absl::Status ReadModel(const GenerateDataOptions& options, data::DataSetOptions* data) {
-  const absl::StatusOr<ModelConfig> config =
-      MissingIsWrong(LoadModelConfig(options.model, options.set, LayerGrammars()));
+  const absl::StatusOr<model::ModelConfig> config =
+      MissingIsWrong(model::LoadModelConfig(options.model, options.set, model::LayerGrammars()));
   if (!config.ok()) return config.status();
-  *data = DataSetOf(*config, "");
+  *data = model::DataSetOf(*config, "");
   for (size_t i = 0; i < data->shape.slot_nums.size(); ++i) {
     const uint32_t bound = data->shape.max_keys[i], slots = data->shape.slot_nums[i];
     if (bound == 0 || bound >= uint64_t{slots} * options.max_nnz) continue;

@@ -10,9 +10,10 @@ namespace {
 
 // Inspects files in the format and shape of a model's Data layer.
 absl::StatusOr<data::NormSummary> InspectAs(InspectDataOptions options) {
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
-                           LoadModelConfig(options.model, options.set, LayerGrammars()));
-  data::DataSetOptions data = DataSetOf(config, "");
+  CISTERN_ASSIGN_OR_RETURN(
+      const model::ModelConfig config,
+      model::LoadModelConfig(options.model, options.set, model::LayerGrammars()));
+  data::DataSetOptions data = model::DataSetOf(config, "");
   if (options.source.empty()) {
     options.source = config.data.source;
     data.num_samples = config.data.num_samples;

@@ -64,8 +64,8 @@ absl::Status CheckOrder(const std::string& path, const InspectedTable& table,
 absl::Status CheckHeads(const std::string& path, const InspectedTable& table,
                         const TableOptions& options, const JobCalls& calls) {
   const std::vector<data::LabelChoice>& heads = table.plan.heads;
-  const std::optional<ModelKind> kind = ModelKindOf(options.model);
-  if (kind && PredictsSeveral(*kind) != !heads.empty()) {
+  const std::optional<model::ModelKind> kind = model::ModelKindOf(options.model);
+  if (kind && model::PredictsSeveral(*kind) != !heads.empty()) {
     return heads.empty()
                ? Refuse(absl::StrCat(path, ": ", Word(*kind),
                                      " predicts several labels, and there is one"),
@@ -82,12 +82,12 @@ absl::Status CheckHeads(const std::string& path, const InspectedTable& table,
   }
   for (const data::LabelChoice& head : heads) {
     const data::HeadRows rows = RowsOf(table.profile, head);
-    if (rows.rarer() >= kMinRarerForDeep) continue;
+    if (rows.rarer() >= model::kMinRarerForDeep) continue;
     calls.Note(absl::StrCat("note: label '", table.profile.columns[head.column].name, "' is ",
                             2 * rows.positive < rows.known ? "1" : "0", " in ", rows.rarer(),
                             " of ", rows.known, " known rows: its predictions will be rough"));
   }
-  return kind == ModelKind::kEsmm ? CheckOrder(path, table, calls) : absl::OkStatus();
+  return kind == model::ModelKind::kEsmm ? CheckOrder(path, table, calls) : absl::OkStatus();
 }
 
 }  // namespace
@@ -96,9 +96,9 @@ absl::StatusOr<InspectedTable> InspectTable(const std::string& path, const Table
                                             const JobCalls& calls) {
   CISTERN_RETURN_IF_ERROR(data::CheckNegativeRate(options.kept_negatives()));
   InspectedTable table;
-  if (options.model != TableOptions().model && !ModelKindOf(options.model)) {
+  if (options.model != TableOptions().model && !model::ModelKindOf(options.model)) {
     return Refuse(absl::StrCat("there is no kind of model '", options.model, "'"), {"model"},
-                  absl::StrCat("auto|", ModelKindWords()));
+                  absl::StrCat("auto|", model::ModelKindWords()));
   }
   data::TableWishes wishes = options.wishes;
   data::LayoutWishes how;
@@ -170,11 +170,12 @@ nlohmann::ordered_json JsonOf(const InspectedTable& table) {
   return json;
 }
 
-ModelKind KindFor(const InspectedTable& table, const TableOptions& options) {
-  const std::optional<ModelKind> named = ModelKindOf(options.model);
+model::ModelKind KindFor(const InspectedTable& table, const TableOptions& options) {
+  const std::optional<model::ModelKind> named = model::ModelKindOf(options.model);
   if (named) return *named;
-  if (!table.plan.heads.empty()) return ModelKind::kMmoe;
-  return RowsToTrain(table, options).rarer < kMinRarerForDeep ? ModelKind::kLr : ModelKind::kDeepFm;
+  if (!table.plan.heads.empty()) return model::ModelKind::kMmoe;
+  return RowsToTrain(table, options).rarer < model::kMinRarerForDeep ? model::ModelKind::kLr
+                                                                     : model::ModelKind::kDeepFm;
 }
 
 // Of several labels, the one that has most rows of its rarer class: the shared network learns it.
@@ -188,10 +189,10 @@ TrainedRows RowsToTrain(const InspectedTable& table, const TableOptions& options
     return {rows, rarer};
   }
   const double positives = data::ShareOfPositives(table.profile, table.plan.label);
-  if (options.kept_negatives() == 1) return {rows, RarerClass(rows, positives)};
+  if (options.kept_negatives() == 1) return {rows, model::RarerClass(rows, positives)};
   const double kept = positives + (1 - positives) * options.kept_negatives();
   const uint64_t trained = static_cast<uint64_t>(kept * static_cast<double>(rows));
-  return {trained, RarerClass(trained, positives / kept)};
+  return {trained, model::RarerClass(trained, positives / kept)};
 }
 
 data::ConvertProgressCallback ReportRows(const JobCalls& calls, std::string what) {

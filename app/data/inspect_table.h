@@ -30,7 +30,7 @@ nlohmann::ordered_json JsonOf(const InspectedTable& table);
 
 // The kind of model that options.model names, or that suits the table. Several labels need one that
 // predicts several; InspectTable checks it.
-ModelKind KindFor(const InspectedTable& table, const TableOptions& options);
+model::ModelKind KindFor(const InspectedTable& table, const TableOptions& options);
 
 // The rows that are trained, about.
 struct TrainedRows {

@@ -11,11 +11,11 @@ namespace {
 
 // Takes the format and shape of the data from the model.
 absl::StatusOr<data::KeysetOptions> ReadOptions(const ModelKeysetOptions& given) {
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
-                           LoadModelConfig(given.model, given.set, LayerGrammars()));
+  CISTERN_ASSIGN_OR_RETURN(const model::ModelConfig config,
+                           model::LoadModelConfig(given.model, given.set, model::LayerGrammars()));
   data::KeysetOptions options;
-  options.data =
-      DataSetOf(config, given.data.empty() ? config.data.source : absl::StrJoin(given.data, ","));
+  options.data = model::DataSetOf(
+      config, given.data.empty() ? config.data.source : absl::StrJoin(given.data, ","));
   if (given.data.empty()) options.data.num_samples = config.data.num_samples;
   options.wide_keys = given.key_bits == 0 ? data::HasWideKeys(options.data) : given.key_bits == 64;
   if (given.input.empty()) return options;

@@ -8,6 +8,7 @@ namespace cistern::app {
 
 // kInvalidArgument, with the kinds that fit, if the network has more than 100 million parameters:
 // those of dcnv2 and dlrm grow with the square of the columns.
-absl::Status CheckModelSize(ModelKind kind, const TemplateSizes& sizes, const TemplateData& data);
+absl::Status CheckModelSize(model::ModelKind kind, const model::TemplateSizes& sizes,
+                            const model::TemplateData& data);
 
 }  // namespace cistern::app

@@ -14,9 +14,9 @@ absl::StatusOr<data::PackSummary> PackData(PackDataOptions options, const JobCal
   }
   if (!options.model.empty()) {
     CISTERN_ASSIGN_OR_RETURN(
-        const ModelConfig config,
-        MissingIsWrong(LoadModelConfig(options.model, options.set, LayerGrammars())));
-    options.data = DataSetOf(config, config.data.source);
+        const model::ModelConfig config,
+        MissingIsWrong(model::LoadModelConfig(options.model, options.set, model::LayerGrammars())));
+    options.data = model::DataSetOf(config, config.data.source);
     options.data->num_samples = config.data.num_samples;
   } else if (!options.set.empty()) {
     return WithOptions(absl::InvalidArgumentError("overrides need a model"), {"set", "model"});

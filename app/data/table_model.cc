@@ -49,29 +49,31 @@ void RemoveRareCounts(const std::string& out) {
 }
 
 // paired: whether values mean more in pairs than alone.
-void SaySizes(ModelKind kind, const TemplateSizes& sizes, uint64_t rarer, bool paired,
+void SaySizes(model::ModelKind kind, const model::TemplateSizes& sizes, uint64_t rarer, bool paired,
               const JobCalls& calls) {
   std::string text = absl::StrCat("note: model ", Word(kind), ", batches of ", sizes.batch,
                                   ", at most ", sizes.epochs, " epochs");
-  if (rarer < kMinRarerForDeep) {
-    absl::StrAppend(&text, "; only ", rarer, " rows have the rarer label, so the model is ",
-                    kind == ModelKind::kLr ? "linear" : "small (a linear one, lr, may be better)",
-                    ", and all epochs are trained");
-  } else if (sizes.patience == 0) {
+  if (rarer < model::kMinRarerForDeep) {
     absl::StrAppend(
-        &text, "; only ", rarer, " rows have the rarer label, so ",
-        kind == ModelKind::kLr || kind == ModelKind::kFm ? "" : "the network is small, and ",
-        "all epochs are trained");
-  } else if (!sizes.batch_norm && kind != ModelKind::kLr && kind != ModelKind::kFm) {
+        &text, "; only ", rarer, " rows have the rarer label, so the model is ",
+        kind == model::ModelKind::kLr ? "linear" : "small (a linear one, lr, may be better)",
+        ", and all epochs are trained");
+  } else if (sizes.patience == 0) {
+    absl::StrAppend(&text, "; only ", rarer, " rows have the rarer label, so ",
+                    kind == model::ModelKind::kLr || kind == model::ModelKind::kFm
+                        ? ""
+                        : "the network is small, and ",
+                    "all epochs are trained");
+  } else if (!sizes.batch_norm && kind != model::ModelKind::kLr && kind != model::ModelKind::kFm) {
     absl::StrAppend(&text, "; no batch norm, because ",
-                    rarer < kMinRarerForNorm
+                    rarer < model::kMinRarerForNorm
                         ? absl::StrCat("only ", rarer, " rows have the rarer label")
                         : "the rows for each value are few");
   }
   if (paired) {
     absl::StrAppend(&text, "; values mean more in pairs than alone, ",
-                    kind == ModelKind::kLr ? "which a linear model cannot learn"
-                                           : "so their vectors are trained in full");
+                    kind == model::ModelKind::kLr ? "which a linear model cannot learn"
+                                                  : "so their vectors are trained in full");
   }
   calls.Note(text);
 }
@@ -101,7 +103,7 @@ absl::Status CheckClassWeights(const data::ConvertSummary& trained, const std::s
 absl::Status WriteTableModel(const InspectedTable& table, const TableOptions& options,
                              const std::string& out, const JobCalls& calls) {
   CISTERN_RETURN_IF_ERROR(WithOptions(CheckNameForJson("the folder", out), {"out"}));
-  TemplateData data;
+  model::TemplateData data;
   data.source = out + "/data/train/file_list.txt";
   data.eval_source = out + "/data/test/file_list.txt";
   data.dense_dim = static_cast<uint32_t>(table.plan.dense);
@@ -123,17 +125,17 @@ absl::Status WriteTableModel(const InspectedTable& table, const TableOptions& op
   data.key_weights = !table.plan.options.key_weights.empty();
   // Values of libsvm lines are amounts of either sign, whose sum is what a linear model adds up.
   data.sums_values = table.profile.layout.values == data::FeatureValues::kWeights;
-  const ModelKind kind = KindFor(table, options);
+  const model::ModelKind kind = KindFor(table, options);
   const bool is_paired = table.plan.pair_gain >= data::kPairsFrom;
-  TemplateSizes sizes =
-      SizesFor(kind, rows, table.plan.values, rarer, is_paired ? data.slot_num : 0);
-  const bool wide = SizeForWide(data.dense_dim, rarer, &sizes);
+  model::TemplateSizes sizes =
+      model::SizesFor(kind, rows, table.plan.values, rarer, is_paired ? data.slot_num : 0);
+  const bool wide = model::SizeForWide(data.dense_dim, rarer, &sizes);
   CISTERN_RETURN_IF_ERROR(CheckModelSize(kind, sizes, data));
   const std::string model = absl::StrCat(out, "/", kRunModelFile);
-  const std::string text = ModelTemplateText(kind, data, sizes);
+  const std::string text = model::ModelTemplateText(kind, data, sizes);
   // Before the table is converted, which takes long.
-  CISTERN_RETURN_IF_ERROR(
-      WithOptions(ParseModelConfig(text, model, options.set, LayerGrammars()).status(), {"set"}));
+  CISTERN_RETURN_IF_ERROR(WithOptions(
+      model::ParseModelConfig(text, model, options.set, model::LayerGrammars()).status(), {"set"}));
   LocalFileSystem files;
   CISTERN_RETURN_IF_ERROR(files.MakeFolders(out));
   data::ConvertOptions fit = table.plan.options;

@@ -15,9 +15,9 @@
 namespace cistern::app {
 namespace {
 
-absl::StatusOr<CheckedPredictions> Score(const ServingExport& options, const ModelConfig& config,
-                                         const std::string& root, const std::string& version,
-                                         const JobCalls& calls) {
+absl::StatusOr<CheckedPredictions> Score(const ServingExport& options,
+                                         const model::ModelConfig& config, const std::string& root,
+                                         const std::string& version, const JobCalls& calls) {
   constexpr size_t kBatch = 4096;
   serve::PredictorOptions of_predictor = {
       .threads = 1, .max_samples = kBatch, .max_keys = SIZE_MAX};
@@ -32,18 +32,19 @@ absl::StatusOr<CheckedPredictions> Score(const ServingExport& options, const Mod
   CISTERN_ASSIGN_OR_RETURN(
       const serve::PredictedData done,
       serve::PredictData(*predictor, config, options.check_data, kBatch, visit));
-  const MetricValue& auc = *FindValue(done.metrics, "auc");
+  const model::MetricValue& auc = *model::FindValue(done.metrics, "auc");
   if (!auc.value) {
     return WithOptions(
         absl::InvalidArgumentError(absl::StrCat("the check data has no AUC: ", auc.note)),
         {"check_data"});
   }
   scored.auc = *auc.value;
-  scored.logloss = FindValue(done.metrics, "logloss")->value.value_or(0);
+  scored.logloss = model::FindValue(done.metrics, "logloss")->value.value_or(0);
   return scored;
 }
 
-absl::StatusOr<PrecisionCost> Compare(const ServingExport& options, const ModelConfig& config,
+absl::StatusOr<PrecisionCost> Compare(const ServingExport& options,
+                                      const model::ModelConfig& config,
                                       const std::string& exact_root, const std::string& version,
                                       const JobCalls& calls) {
   PrecisionCost cost;

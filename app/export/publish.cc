@@ -237,7 +237,7 @@ class Publisher {
 
   PublishOptions options_;
   LocalFileSystem files_;
-  ModelConfig config_;
+  model::ModelConfig config_;
   ModelText text_;
   std::unique_ptr<FleetSession> fleet_;  // if options_.state is empty
   std::unique_ptr<FleetFiles> fleet_files_;

@@ -62,10 +62,11 @@ absl::StatusOr<ModelText> ReadModelText(const ModelOptions& model, const Version
     CISTERN_ASSIGN_OR_RETURN(all.recipe, RecipeOfModel(trained));
   }
   if (!all.recipe) return all;
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(model));
-  CISTERN_RETURN_IF_ERROR(AddContext(
-      data::CheckRecipeShape(all.recipe->recipe, ShapeOf(config.data), config.solver.wide_keys),
-      all.recipe->path));
+  CISTERN_ASSIGN_OR_RETURN(const model::ModelConfig config, ReadModelConfig(model));
+  CISTERN_RETURN_IF_ERROR(
+      AddContext(data::CheckRecipeShape(all.recipe->recipe, model::ShapeOf(config.data),
+                                        config.solver.wide_keys),
+                 all.recipe->path));
   return all;
 }
 

@@ -39,7 +39,7 @@ struct Declarations {
   std::vector<OfEmbedding> embeddings;  // in file order
 };
 
-Declarations ReadDeclarations(const ModelConfig& config) {
+Declarations ReadDeclarations(const model::ModelConfig& config) {
   constexpr char kParameters[] = ".sparse_embedding_hparam.";
   Declarations found;
   for (const auto& [path, text] : config.values) {
@@ -61,7 +61,7 @@ Declarations ReadDeclarations(const ModelConfig& config) {
 
 }  // namespace
 
-std::vector<DeclaredRows> DeclaredRowsOf(const ModelConfig& config) {
+std::vector<DeclaredRows> DeclaredRowsOf(const model::ModelConfig& config) {
   const Declarations declared = ReadDeclarations(config);
   std::vector<DeclaredRows> all;
   for (size_t i = 0; i < config.embeddings.size(); ++i) {

@@ -18,6 +18,6 @@ struct DeclaredRows {
 // The declared rows of each embedding, in the order of config.embeddings: the sum of the
 // embedding's slot_size_array, or of its input's slots in the Data layer's slot_size_array; else
 // max_vocabulary_size_per_gpu times the number of GPUs in solver.gpu.
-std::vector<DeclaredRows> DeclaredRowsOf(const ModelConfig& config);
+std::vector<DeclaredRows> DeclaredRowsOf(const model::ModelConfig& config);
 
 }  // namespace cistern::app

@@ -56,7 +56,7 @@ std::string NoCommitText(const CommittedModel& model, const ExportOptions& optio
 
 }  // namespace
 
-absl::Status CheckModelFile(const ModelConfig& config, const CommittedModel& model) {
+absl::Status CheckModelFile(const model::ModelConfig& config, const CommittedModel& model) {
   CISTERN_ASSIGN_OR_RETURN(const v1::Schema schema, SchemaOf(config));
   const std::string difference = SchemaDifference(schema, model.schema());
   if (difference.empty()) return absl::OkStatus();
@@ -109,7 +109,7 @@ absl::StatusOr<ExportSource> OpenExportSource(const ExportOptions& given, bool n
   return source;
 }
 
-absl::Status RefuseKeyWeights(const ModelConfig& config, const std::string& reader) {
+absl::Status RefuseKeyWeights(const model::ModelConfig& config, const std::string& reader) {
   if (config.cistern.key_weights.empty()) return absl::OkStatus();
   return absl::UnimplementedError(
       absl::StrCat(config.path, ": the keys of input '", config.cistern.key_weights.front(),

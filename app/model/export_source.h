@@ -20,7 +20,7 @@ struct ExportOptions {
 
 // Threads: one at a time.
 struct ExportSource {
-  ModelConfig config;
+  model::ModelConfig config;
   std::unique_ptr<FleetSession> fleet;  // null: the state was read from files
   std::unique_ptr<CommittedModel> model;
 };
@@ -43,11 +43,11 @@ absl::StatusOr<ExportSource> OpenExportSource(const ExportOptions& options,
 absl::Status ResolveRunModel(ExportOptions* options);
 
 // kInvalidArgument, with the first difference, unless the tables of `model` are those of `config`.
-absl::Status CheckModelFile(const ModelConfig& config, const CommittedModel& model);
+absl::Status CheckModelFile(const model::ModelConfig& config, const CommittedModel& model);
 
 // kUnimplemented if the keys of an input have weights, which `reader`, a program that reads the
 // export, would leave out: its predictions would be others.
-absl::Status RefuseKeyWeights(const ModelConfig& config, const std::string& reader);
+absl::Status RefuseKeyWeights(const model::ModelConfig& config, const std::string& reader);
 
 // The folder that an export writes: an absolute path without a slash at its end.
 std::string FolderOf(const std::string& out);

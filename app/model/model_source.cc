@@ -42,11 +42,12 @@ std::string FixOfFolder(const std::string& folder) {
                       "name the folder of a run, a model file, or a table to train on");
 }
 
-absl::Status LoadInto(FleetSession& fleet, ModelConfig* config, const std::string& model_dir) {
+absl::Status LoadInto(FleetSession& fleet, model::ModelConfig* config,
+                      const std::string& model_dir) {
   CISTERN_ASSIGN_OR_RETURN(const std::string folder, FindModelFolder(model_dir));
   LocalFileSystem files;
   const absl::StatusOr<std::vector<ModelPart>> parts = ReadParts(files, folder);
-  if (parts.ok() && !parts->empty()) TakeTrainedConstants(parts->front().schema, config);
+  if (parts.ok() && !parts->empty()) model::TakeTrainedConstants(parts->front().schema, config);
   const absl::Status loaded =
       WithKind(LoadModel(files, *config, fleet.client(), folder), ErrorKind::kBadCheckpoint);
   if (absl::IsInvalidArgument(loaded)) {
@@ -61,9 +62,9 @@ absl::Status LoadInto(FleetSession& fleet, ModelConfig* config, const std::strin
 
 }  // namespace
 
-absl::StatusOr<ModelConfig> ReadModelConfig(const ModelOptions& options) {
-  absl::StatusOr<ModelConfig> config =
-      LoadModelConfig(options.config, options.set, LayerGrammars());
+absl::StatusOr<model::ModelConfig> ReadModelConfig(const ModelOptions& options) {
+  absl::StatusOr<model::ModelConfig> config =
+      model::LoadModelConfig(options.config, options.set, model::LayerGrammars());
   // A missing model file is a wrong argument, just as invalid content is.
   if (!absl::IsNotFound(config.status())) return config;
   return WithCode(config.status(), absl::StatusCode::kInvalidArgument);
@@ -93,7 +94,7 @@ absl::StatusOr<std::string> ReadModelFile(const ModelOptions& options) {
   constexpr uint64_t kMaxBytes = uint64_t{64} << 20;
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files, options.config, kMaxBytes));
-  return WithOverrides(text, options.set);
+  return model::WithOverrides(text, options.set);
 }
 
 absl::StatusOr<std::string> FindModelFolder(const std::string& dir) {
@@ -109,7 +110,7 @@ absl::StatusOr<std::string> FindModelFolder(const std::string& dir) {
 }
 
 absl::StatusOr<std::unique_ptr<FleetSession>> OpenTrainedFleet(const ModelOptions& options,
-                                                               ModelConfig* config,
+                                                               model::ModelConfig* config,
                                                                const std::string& model_dir,
                                                                const OnNote& note) {
   const bool embedded = options.fleet.servers.empty();
@@ -121,7 +122,7 @@ absl::StatusOr<std::unique_ptr<FleetSession>> OpenTrainedFleet(const ModelOption
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<FleetSession> fleet, FleetSession::Open(options.fleet));
   CISTERN_ASSIGN_OR_RETURN(const uint64_t rows, RowsOn(fleet->client()));
   if (rows > 0) {
-    TakeTrainedConstants(fleet->client().schema(), config);
+    model::TakeTrainedConstants(fleet->client().schema(), config);
     if (!model_dir.empty()) {
       note(absl::StrCat("note: the servers hold a model (", rows,
                         " rows), which is used; the named one is not read"));

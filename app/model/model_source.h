@@ -24,7 +24,7 @@ struct ModelOptions {
 };
 
 // Reads the model file and applies the overrides.
-absl::StatusOr<ModelConfig> ReadModelConfig(const ModelOptions& options);
+absl::StatusOr<model::ModelConfig> ReadModelConfig(const ModelOptions& options);
 
 // If options->config is a run folder, replaces it by the folder's model file. model_dir: becomes
 // that folder if it is empty and no servers are named. kInvalidArgument: it is a folder of another
@@ -46,7 +46,7 @@ absl::StatusOr<std::string> FindModelFolder(const std::string& dir);
 // kInvalidArgument: there is nothing to load from. An error of kind kBadCheckpoint (exit code 5):
 // the folder is corrupt.
 absl::StatusOr<std::unique_ptr<FleetSession>> OpenTrainedFleet(const ModelOptions& options,
-                                                               ModelConfig* config,
+                                                               model::ModelConfig* config,
                                                                const std::string& model_dir,
                                                                const OnNote& note);
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kIndexBytes = 10;
 
-nlohmann::ordered_json JsonOf(const HugectrStart& start, const ModelSummary& summary) {
+nlohmann::ordered_json JsonOf(const HugectrStart& start, const model::ModelSummary& summary) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   if (!start.dense_path.empty()) {
     all.push_back({{"file", start.dense_path}, {"weights", start.dense_weights}});
@@ -22,20 +22,20 @@ nlohmann::ordered_json JsonOf(const HugectrStart& start, const ModelSummary& sum
   return all;
 }
 
-nlohmann::ordered_json JsonOf(const LayerSummary& layer) {
+nlohmann::ordered_json JsonOf(const model::LayerSummary& layer) {
   nlohmann::ordered_json json;
   json["name"] = layer.name;
   json["type"] = layer.type;
   json["bottom"] = layer.bottoms;
   json["top"] = layer.tops;
   json["shape"] = nlohmann::ordered_json::array();
-  for (const TensorShape& shape : layer.shapes) json["shape"].push_back(shape.ToString());
+  for (const model::TensorShape& shape : layer.shapes) json["shape"].push_back(shape.ToString());
   json["parameters"] = layer.parameters;
   json["live"] = layer.live;
   return json;
 }
 
-nlohmann::ordered_json JsonOf(const TableSummary& table) {
+nlohmann::ordered_json JsonOf(const model::TableSummary& table) {
   nlohmann::ordered_json json;
   json["name"] = table.name;
   json["input"] = table.input;
@@ -55,18 +55,18 @@ size_t ServerRowBytes(size_t value_bytes) {
   return (sizeof(Key) + value_bytes + 7) / 8 * 8 + kIndexBytes;
 }
 
-std::string ActivationsText(const PrecisionConfig& precision) {
-  return precision.activations == Activations::kFloat16    ? "float16"
-         : precision.activations == Activations::kBfloat16 ? "bfloat16"
-                                                           : "float32";
+std::string ActivationsText(const model::PrecisionConfig& precision) {
+  return precision.activations == model::Activations::kFloat16    ? "float16"
+         : precision.activations == model::Activations::kBfloat16 ? "bfloat16"
+                                                                  : "float32";
 }
 
-std::string LossScaleText(const PrecisionConfig& precision) {
+std::string LossScaleText(const model::PrecisionConfig& precision) {
   return precision.loss_scale == 0 ? "dynamic" : absl::StrCat(precision.loss_scale);
 }
 
-absl::StatusOr<ModelDescription> DescribeModel(const ModelConfig& config) {
-  CISTERN_ASSIGN_OR_RETURN(ModelSummary summary, Summarize(config));
+absl::StatusOr<ModelDescription> DescribeModel(const model::ModelConfig& config) {
+  CISTERN_ASSIGN_OR_RETURN(model::ModelSummary summary, model::Summarize(config));
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(HugectrStart start, ReadHugectrStart(files, config));
   return ModelDescription{config.path, config.notes, std::move(summary), config.precision,
@@ -74,18 +74,18 @@ absl::StatusOr<ModelDescription> DescribeModel(const ModelConfig& config) {
 }
 
 nlohmann::ordered_json JsonOf(const ModelDescription& described) {
-  const ModelSummary& summary = described.summary;
+  const model::ModelSummary& summary = described.summary;
   nlohmann::ordered_json json;
   json["model"] = described.model;
   json["notes"] = described.notes;
   json["layers"] = nlohmann::ordered_json::array();
-  for (const LayerSummary& layer : summary.layers) json["layers"].push_back(JsonOf(layer));
+  for (const model::LayerSummary& layer : summary.layers) json["layers"].push_back(JsonOf(layer));
   json["tables"] = nlohmann::ordered_json::array();
-  for (const TableSummary& table : summary.tables) json["tables"].push_back(JsonOf(table));
+  for (const model::TableSummary& table : summary.tables) json["tables"].push_back(JsonOf(table));
   json["dense_parameters"] = summary.parameters;
   json["dense_parameter_bytes"] = summary.parameter_bytes;
   json["activations"] = ActivationsText(described.precision);
-  if (described.precision.activations == Activations::kFloat16) {
+  if (described.precision.activations == model::Activations::kFloat16) {
     json["loss_scale"] = LossScaleText(described.precision);
   }
   json["batchsize"] = summary.batchsize;

@@ -14,21 +14,21 @@ namespace cistern::app {
 struct ModelDescription {
   std::string model;  // the path of its file
   std::vector<std::string> notes;
-  ModelSummary summary;       // layer by layer; the tables; the memory of a step
-  PrecisionConfig precision;  // of activations
-  HugectrStart start;         // the model files that the solver names
+  model::ModelSummary summary;       // layer by layer; the tables; the memory of a step
+  model::PrecisionConfig precision;  // of activations
+  HugectrStart start;                // the model files that the solver names
 };
 
 // Opens and measures the model files that the solver names; reads no data and allocates no memory
 // for training. kInvalidArgument, kDataLoss: training would refuse the model or these files.
-absl::StatusOr<ModelDescription> DescribeModel(const ModelConfig& config);
+absl::StatusOr<ModelDescription> DescribeModel(const model::ModelConfig& config);
 
 nlohmann::ordered_json JsonOf(const ModelDescription& described);
 
 // "float32", "float16" or "bfloat16".
-std::string ActivationsText(const PrecisionConfig& precision);
+std::string ActivationsText(const model::PrecisionConfig& precision);
 // "dynamic", or the number.
-std::string LossScaleText(const PrecisionConfig& precision);
+std::string LossScaleText(const model::PrecisionConfig& precision);
 
 // Server memory of a row with `value_bytes`: key and value, rounded up to 8 bytes
 // (server/table/row_map.h), plus about 10 bytes of index (bucket_index.h).

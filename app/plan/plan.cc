@@ -35,9 +35,10 @@ struct KeyCount {
   bool is_whole = false;  // all samples were counted
 };
 
-absl::StatusOr<KeyCount> CountKeys(const ModelConfig& config, size_t input, const JobCalls& calls) {
+absl::StatusOr<KeyCount> CountKeys(const model::ModelConfig& config, size_t input,
+                                   const JobCalls& calls) {
   constexpr size_t kBlock = 20000;
-  data::DataSetOptions data = DataSetOf(config, config.data.source);
+  data::DataSetOptions data = model::DataSetOf(config, config.data.source);
   data.num_samples = config.data.num_samples;
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<data::SampleReader> reader,
                            data::OpenDataSet(data));
@@ -58,7 +59,7 @@ absl::StatusOr<KeyCount> CountKeys(const ModelConfig& config, size_t input, cons
 
 // The rows of a table whose number the model file does not declare: the distinct keys of its input
 // in the training data, or a guess.
-absl::Status EstimateRows(const ModelConfig& config, const EmbeddingConfig& embedding,
+absl::Status EstimateRows(const model::ModelConfig& config, const model::EmbeddingConfig& embedding,
                           const JobCalls& calls, PlannedTable* plan) {
   const std::string table = absl::StrCat("table '", embedding.name, "' has ");
   const absl::StatusOr<KeyCount> count = CountKeys(config, embedding.input, calls);
@@ -79,7 +80,7 @@ absl::Status EstimateRows(const ModelConfig& config, const EmbeddingConfig& embe
   return absl::OkStatus();
 }
 
-absl::Status CheckOptions(const ModelSummary& summary, const PlanOptions& options) {
+absl::Status CheckOptions(const model::ModelSummary& summary, const PlanOptions& options) {
   if (options.servers == 0) {
     return WithOptions(absl::InvalidArgumentError("0 servers: expected 1 or more"), {"server_num"});
   }
@@ -90,7 +91,7 @@ absl::Status CheckOptions(const ModelSummary& summary, const PlanOptions& option
                        {"memory_limit_mb"});
   }
   std::vector<std::string> names;
-  for (const TableSummary& table : summary.tables) names.push_back(table.name);
+  for (const model::TableSummary& table : summary.tables) names.push_back(table.name);
   for (const auto& [name, rows] : options.rows) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     return WithOptions(absl::InvalidArgumentError(absl::StrCat("the model has no table '", name,
@@ -100,8 +101,8 @@ absl::Status CheckOptions(const ModelSummary& summary, const PlanOptions& option
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<PlannedTable>> PlanTables(const ModelConfig& config,
-                                                     const ModelSummary& summary,
+absl::StatusOr<std::vector<PlannedTable>> PlanTables(const model::ModelConfig& config,
+                                                     const model::ModelSummary& summary,
                                                      const PlanOptions& options,
                                                      const JobCalls& calls) {
   const std::vector<DeclaredRows> declared = DeclaredRowsOf(config);
@@ -124,7 +125,7 @@ absl::StatusOr<std::vector<PlannedTable>> PlanTables(const ModelConfig& config,
   return plans;
 }
 
-PlannedWorker PlanWorker(const ModelConfig& config, const ModelSummary& summary) {
+PlannedWorker PlanWorker(const model::ModelConfig& config, const model::ModelSummary& summary) {
   PlannedWorker worker;
   const uint64_t budget = config.cistern.pass_memory_mb << 20;
   worker.passes = budget * 3;
@@ -209,9 +210,9 @@ uint64_t PlannedTable::save_bytes() const {
   return rows * (table.value_bytes + kRowRecordBytes);
 }
 
-absl::StatusOr<PlanResult> Plan(const ModelConfig& config, const PlanOptions& options,
+absl::StatusOr<PlanResult> Plan(const model::ModelConfig& config, const PlanOptions& options,
                                 const JobCalls& calls) {
-  CISTERN_ASSIGN_OR_RETURN(const ModelSummary summary, Summarize(config));
+  CISTERN_ASSIGN_OR_RETURN(const model::ModelSummary summary, model::Summarize(config));
   CISTERN_RETURN_IF_ERROR(CheckOptions(summary, options));
   PlanResult plan;
   plan.model = config.path;

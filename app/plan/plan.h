@@ -23,7 +23,7 @@ struct PlanOptions {
 };
 
 struct PlannedTable {
-  TableSummary table;
+  model::TableSummary table;
   uint64_t rows = 0;
   bool given = false;  // by PlanOptions::rows
   // Where `rows` comes from otherwise: what the model file declares ("slot_size_array",
@@ -70,7 +70,7 @@ struct PlanResult {
 
 // Reads training data where the model file declares no rows. kInvalidArgument: training would
 // refuse the model; the model has no table of that name; no server. kCancelled: calls.stop was set.
-absl::StatusOr<PlanResult> Plan(const ModelConfig& config, const PlanOptions& options,
+absl::StatusOr<PlanResult> Plan(const model::ModelConfig& config, const PlanOptions& options,
                                 const JobCalls& calls);
 
 nlohmann::ordered_json JsonOf(const PlanResult& plan);

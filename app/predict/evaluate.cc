@@ -22,7 +22,7 @@ const std::string& PlaceOf(const EvaluateOptions& options) {
 }
 
 // The data must have been converted as the training data of the model was.
-absl::Status CheckData(const EvaluateOptions& options, const ModelConfig& config) {
+absl::Status CheckData(const EvaluateOptions& options, const model::ModelConfig& config) {
   if (PlaceOf(options).empty()) return absl::OkStatus();
   CISTERN_ASSIGN_OR_RETURN(const std::optional<data::FoundRecipe> recipe,
                            RecipeOfModel(PlaceOf(options)));
@@ -33,13 +33,13 @@ absl::Status CheckData(const EvaluateOptions& options, const ModelConfig& config
 }
 
 using Apply = std::function<absl::StatusOr<EvalSummary>(
-    const ModelConfig& config, ParameterClient& client, const JobOptions& job)>;
+    const model::ModelConfig& config, ParameterClient& client, const JobOptions& job)>;
 
 // Opens the trained model, and applies it.
 absl::StatusOr<EvalSummary> WithModel(EvaluateOptions* options, const OnNote& note,
                                       const Apply& apply) {
   CISTERN_RETURN_IF_ERROR(TakeRun(options));
-  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(options->model));
+  CISTERN_ASSIGN_OR_RETURN(model::ModelConfig config, ReadModelConfig(options->model));
   CISTERN_RETURN_IF_ERROR(CheckData(*options, config));
   CISTERN_ASSIGN_OR_RETURN(const JobOptions job, JobOptionsOf(options->model));
   CISTERN_RETURN_IF_ERROR(CheckGraph(*options, config));
@@ -86,13 +86,13 @@ absl::Status TakeRun(EvaluateOptions* options) {
   return absl::OkStatus();
 }
 
-absl::Status CheckGraph(const EvaluateOptions& options, const ModelConfig& config) {
+absl::Status CheckGraph(const EvaluateOptions& options, const model::ModelConfig& config) {
   const std::string& place = PlaceOf(options);
   if (place.empty() || !IsRunFolder(RunOf(place))) return absl::OkStatus();
-  CISTERN_ASSIGN_OR_RETURN(
-      const ModelConfig trained,
-      LoadModelConfig(absl::StrCat(RunOf(place), "/", kRunModelFile), {}, LayerGrammars()));
-  const std::string difference = GraphDifference(config, trained);
+  CISTERN_ASSIGN_OR_RETURN(const model::ModelConfig trained,
+                           model::LoadModelConfig(absl::StrCat(RunOf(place), "/", kRunModelFile),
+                                                  {}, model::LayerGrammars()));
+  const std::string difference = model::GraphDifference(config, trained);
   if (difference.empty()) return absl::OkStatus();
   return WithFix(absl::InvalidArgumentError(
                      absl::StrCat(config.path, ": its graph differs from the trained one (",
@@ -110,18 +110,20 @@ absl::StatusOr<EvalSummary> EvaluateModel(EvaluateOptions options, const OnNote&
     std::replace(named.begin(), named.end(), std::string("input"), std::string("data"));
     return named.empty() ? std::move(score) : WithOptions(score.status(), named);
   }
-  return WithModel(&options, note,
-                   [&](const ModelConfig& config, ParameterClient& client, const JobOptions& job) {
-                     return Evaluate(config, client, options.data, job);
-                   });
+  return WithModel(
+      &options, note,
+      [&](const model::ModelConfig& config, ParameterClient& client, const JobOptions& job) {
+        return Evaluate(config, client, options.data, job);
+      });
 }
 
 absl::StatusOr<EvalSummary> PredictDataSets(EvaluateOptions options, const std::string& output,
                                             const OnPredictions& visit, const OnNote& note) {
-  return WithModel(&options, note,
-                   [&](const ModelConfig& config, ParameterClient& client, const JobOptions& job) {
-                     return Predict(config, client, options.data, output, job, visit);
-                   });
+  return WithModel(
+      &options, note,
+      [&](const model::ModelConfig& config, ParameterClient& client, const JobOptions& job) {
+        return Predict(config, client, options.data, output, job, visit);
+      });
 }
 
 }  // namespace cistern::app

@@ -25,7 +25,7 @@ absl::Status TakeRun(EvaluateOptions* options);
 
 // kInvalidArgument, with the first difference, unless `config` has the graph that was trained, as
 // far as a run folder tells: options.model_dir or, with servers, options.recipe.
-absl::Status CheckGraph(const EvaluateOptions& options, const ModelConfig& config);
+absl::Status CheckGraph(const EvaluateOptions& options, const model::ModelConfig& config);
 
 // AUC, log loss and solver.eval_metrics.
 //

@@ -35,10 +35,10 @@ EvalSummary SummaryOf(const serve::PredictedData& done) {
   summary.samples = done.samples;
   summary.positives = done.positives;
   summary.unseen_keys = done.unseen;
-  const MetricValue& auc = *FindValue(done.metrics, "auc");
+  const model::MetricValue& auc = *model::FindValue(done.metrics, "auc");
   summary.auc = auc.value;
   summary.auc_note = auc.note;
-  summary.logloss = FindValue(done.metrics, "logloss")->value.value_or(0);
+  summary.logloss = model::FindValue(done.metrics, "logloss")->value.value_or(0);
   return summary;
 }
 
@@ -67,7 +67,7 @@ absl::StatusOr<PredictResult> PredictServing(serve::Predictor& predictor,
   const absl::Time start = absl::Now();
   const std::string& folder = options.model.config;
   CISTERN_RETURN_IF_ERROR(CheckServedData(folder, predictor, options.data));
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, serve::ReadServedConfig(folder));
+  CISTERN_ASSIGN_OR_RETURN(const model::ModelConfig config, serve::ReadServedConfig(folder));
   LocalFileSystem files;
   std::unique_ptr<NewFile> output;
   if (!options.output.empty()) {

@@ -71,11 +71,11 @@ struct TextRows {
 
 absl::StatusOr<std::unique_ptr<TextRows>> RowsOf(const PredictOptions& options,
                                                  std::shared_ptr<const data::OwnedEncoder> encoder,
-                                                 const ModelConfig& config) {
+                                                 const model::ModelConfig& config) {
   auto rows = std::make_unique<TextRows>();
   rows->encoder = std::move(encoder);
   rows->input = options.text;
-  rows->data.shape = ShapeOf(config.data);
+  rows->data.shape = model::ShapeOf(config.data);
   rows->data.labels = data::LabelRule::kProbabilityOrNone;
   const absl::Status fits =
       data::CheckRecipeShape(rows->encoder->recipe(), rows->data.shape, config.solver.wide_keys);
@@ -91,7 +91,7 @@ class Predictions {
       : options_(options), visit_(visit) {}
 
   // Called once, before the first batch. kept: has the kept columns of each row that is added.
-  void Begin(const ModelConfig& config, data::KeptColumns& kept) {
+  void Begin(const model::ModelConfig& config, data::KeptColumns& kept) {
     label_dim_ = config.data.label_dim;
     label_names_ = config.data.label_names;
     kept_ = &kept;
@@ -182,13 +182,13 @@ bool IsParquet(const std::string& path) {
 // The format of the data sets that the model reads.
 absl::StatusOr<data::DataFormat> FormatOf(const EvaluateOptions& options) {
   if (IsServingFolder(options.model.config)) {
-    CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
+    CISTERN_ASSIGN_OR_RETURN(const model::ModelConfig config,
                              serve::ReadServedConfig(options.model.config));
     return config.data.format;
   }
   EvaluateOptions of_run = options;
   CISTERN_RETURN_IF_ERROR(TakeRun(&of_run));
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(of_run.model));
+  CISTERN_ASSIGN_OR_RETURN(const model::ModelConfig config, ReadModelConfig(of_run.model));
   return config.data.format;
 }
 
@@ -227,7 +227,7 @@ absl::StatusOr<PredictResult> PredictRows(const PredictOptions& given, const OnP
   Predictions to(given, visit);
   PredictOptions options = given;
   CISTERN_RETURN_IF_ERROR(TakeRun(&options));
-  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(options.model));
+  CISTERN_ASSIGN_OR_RETURN(model::ModelConfig config, ReadModelConfig(options.model));
   CISTERN_ASSIGN_OR_RETURN(const JobOptions job, JobOptionsOf(options.model));
   CISTERN_ASSIGN_OR_RETURN(const data::FoundRecipe recipe, RecipeOf(options));
   absl::StatusOr<std::shared_ptr<const data::OwnedEncoder>> encoder =
@@ -268,7 +268,8 @@ absl::StatusOr<PredictResult> PredictServedRows(serve::Predictor& predictor,
                     {"input", "export.serving.recipe"}),
         "export it again, with the recipe");
   }
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, serve::ReadServedConfig(options.model.config));
+  CISTERN_ASSIGN_OR_RETURN(const model::ModelConfig config,
+                           serve::ReadServedConfig(options.model.config));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TextRows> rows,
                            RowsOf(options, std::move(encoder), config));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<data::SampleReader> reader, rows->Open());

@@ -34,7 +34,7 @@ absl::Status StudyRun(const StudyOptions& options, const JobCalls& calls) {
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const report::RunView run, report::ReadRun(files, options.run));
   CISTERN_ASSIGN_OR_RETURN(const ModelOptions model, ModelOf(run, options.threads));
-  CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(model));
+  CISTERN_ASSIGN_OR_RETURN(model::ModelConfig config, ReadModelConfig(model));
   CISTERN_ASSIGN_OR_RETURN(const JobOptions job, JobOptionsOf(model));
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<FleetSession> fleet,
                            OpenTrainedFleet(model, &config, options.run,

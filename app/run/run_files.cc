@@ -40,7 +40,7 @@ std::string RunIdOf(const std::string& folder, bool resume) {
   return HashText(NewSecret());
 }
 
-report::RunRecord BeginRecord(const ModelConfig& config, const ParameterClient& client,
+report::RunRecord BeginRecord(const model::ModelConfig& config, const ParameterClient& client,
                               const JobOptions& options) {
   report::RunRecord record;
   record.version = kVersion;

@@ -20,7 +20,7 @@ std::string RunIdOf(const std::string& folder, bool resume);
 // What is known when a run starts. The caller adds what it was asked for: set, device, servers_at.
 // started: that of an earlier process which this run continues, if the folder of the run holds its
 // record and options.resume is set; else now.
-report::RunRecord BeginRecord(const ModelConfig& config, const ParameterClient& client,
+report::RunRecord BeginRecord(const model::ModelConfig& config, const ParameterClient& client,
                               const JobOptions& options);
 
 // Adds what is known at the end.

@@ -22,7 +22,8 @@ absl::Status Differs(const data::FoundRecipe& data, const data::FoundRecipe& mod
 
 }  // namespace
 
-absl::StatusOr<std::optional<data::FoundRecipe>> RecipeOfTraining(const ModelConfig& config) {
+absl::StatusOr<std::optional<data::FoundRecipe>> RecipeOfTraining(
+    const model::ModelConfig& config) {
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(std::optional<data::FoundRecipe> training,
                            data::RecipeOfSource(files, config.data.source));
@@ -36,9 +37,9 @@ absl::StatusOr<std::optional<data::FoundRecipe>> RecipeOfTraining(const ModelCon
 }
 
 absl::StatusOr<std::optional<data::FoundRecipe>> RecipeOfStream(const std::string& out,
-                                                                ModelConfig* config) {
+                                                                model::ModelConfig* config) {
   LocalFileSystem files;
-  StreamConfig& stream = *config->cistern.stream;
+  model::StreamConfig& stream = *config->cistern.stream;
   std::optional<data::FoundRecipe> found;
   if (stream.recipe == kNoRecipe) {
     stream.recipe.clear();

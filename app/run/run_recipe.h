@@ -16,13 +16,13 @@ namespace cistern::app {
 
 // The recipe of the training data of `config`; that of its evaluation data must have the same
 // meaning, or be one that it extends. kInvalidArgument names the first difference, with a fix.
-absl::StatusOr<std::optional<data::FoundRecipe>> RecipeOfTraining(const ModelConfig& config);
+absl::StatusOr<std::optional<data::FoundRecipe>> RecipeOfTraining(const model::ModelConfig& config);
 
 // The recipe of the stream that `config` trains on, which it then names (StreamConfig::recipe): the
 // one it names, that of the run in `out`, or that beside the model's data. nullopt: none of these,
 // or it names "none", so the stream holds files of the model's own format.
 absl::StatusOr<std::optional<data::FoundRecipe>> RecipeOfStream(const std::string& out,
-                                                                ModelConfig* config);
+                                                                model::ModelConfig* config);
 
 // kInvalidArgument, with the first difference and a fix, unless data with the recipe `data` can
 // continue the run in `out`: it has the run's recipe, or one that extends it.

@@ -25,7 +25,7 @@ std::vector<std::pair<std::string, double>> FiguresOf(const Progress& progress) 
   add("auc", progress.auc);
   add("logloss", progress.logloss);
   if (progress.scores != nullptr) add("calibration_ratio", progress.scores->calibration_ratio());
-  for (const MetricValue& metric : progress.metrics) add(metric.name, metric.value);
+  for (const model::MetricValue& metric : progress.metrics) add(metric.name, metric.value);
   if (event == report::RunEvent::kTrain) add("learning_rate", progress.lr);
   if (event == report::RunEvent::kTrain || event == report::RunEvent::kPass) {
     add("samples_per_second", progress.samples_per_second);

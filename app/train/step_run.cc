@@ -5,7 +5,7 @@
 
 namespace cistern::app {
 
-absl::StatusOr<std::unique_ptr<StepRun>> StepRun::Start(ModelConfig config,
+absl::StatusOr<std::unique_ptr<StepRun>> StepRun::Start(model::ModelConfig config,
                                                         std::shared_ptr<FleetSession> session,
                                                         const StepRunOptions& options) {
   std::unique_ptr<StepRun> run(new StepRun(std::move(config), std::move(session), options));
@@ -14,7 +14,7 @@ absl::StatusOr<std::unique_ptr<StepRun>> StepRun::Start(ModelConfig config,
   return run;
 }
 
-StepRun::StepRun(ModelConfig config, std::shared_ptr<FleetSession> session,
+StepRun::StepRun(model::ModelConfig config, std::shared_ptr<FleetSession> session,
                  const StepRunOptions& options)
     : config_(std::move(config)), session_(std::move(session)) {
   thread_.Run([this, options] { Train(options); });

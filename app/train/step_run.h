@@ -40,7 +40,7 @@ class StepRun {
  public:
   // Connects the training to the tables of `session`, and waits until it is ready for its first
   // step. Errors: those of model, data and servers, and those of Train.
-  static absl::StatusOr<std::unique_ptr<StepRun>> Start(ModelConfig config,
+  static absl::StatusOr<std::unique_ptr<StepRun>> Start(model::ModelConfig config,
                                                         std::shared_ptr<FleetSession> session,
                                                         const StepRunOptions& options);
   ~StepRun();
@@ -71,12 +71,13 @@ class StepRun {
  private:
   enum class Turn { kCaller, kTrainer, kEnded };
 
-  StepRun(ModelConfig config, std::shared_ptr<FleetSession> session, const StepRunOptions& options);
+  StepRun(model::ModelConfig config, std::shared_ptr<FleetSession> session,
+          const StepRunOptions& options);
   void Train(const StepRunOptions& options);
   StepOrder BeforeStep(uint64_t iterations, double loss);
   void AwaitAnswer() { Await(absl::InfiniteDuration()); }
 
-  const ModelConfig config_;
+  const model::ModelConfig config_;
   const std::shared_ptr<FleetSession> session_;
 
   mutable absl::Mutex mutex_;

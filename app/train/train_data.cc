@@ -65,7 +65,7 @@ absl::Status ApplyTable(const TrainData& data, TrainRunOptions* options, const T
 
 // Raises the bound on the keys of a sample to what converted data needs. It changes no prediction.
 absl::Status GrowBound(uint64_t max_keys, const JobCalls& calls, ModelOptions* model) {
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(*model));
+  CISTERN_ASSIGN_OR_RETURN(const model::ModelConfig config, ReadModelConfig(*model));
   if (config.data.sparse.size() != 1) return absl::OkStatus();
   const uint64_t bound = config.data.sparse[0].max_feature_num;
   if (bound == 0 || max_keys <= bound) return absl::OkStatus();
@@ -83,7 +83,7 @@ absl::Status ApplyMore(const TrainData& data, TrainRunOptions* options, const Ta
     return RefuseData("more data continues a finished run, in its folder",
                       {"more", "resume", "out"}, "resume the run in its folder");
   }
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(options->model));
+  CISTERN_ASSIGN_OR_RETURN(const model::ModelConfig config, ReadModelConfig(options->model));
   MoreOptions more;
   more.out = options->out;
   more.files = data.more;

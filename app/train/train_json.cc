@@ -42,7 +42,7 @@ nlohmann::ordered_json JsonOf(const EvalSummary& summary) {
   if (!summary.auc) json["auc_note"] = summary.auc_note;
   json["logloss"] = summary.logloss;
   PutMetrics(summary.metrics, &json);
-  for (const MetricValue& metric : summary.metrics) {
+  for (const model::MetricValue& metric : summary.metrics) {
     if (!metric.value) json[metric.name + "_note"] = metric.note;
   }
   json["unseen_keys"] = summary.unseen_keys;

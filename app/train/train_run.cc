@@ -56,13 +56,15 @@ absl::StatusOr<JobOptions> JobOf(const TrainRunOptions& options) {
 
 // Refuses a model that does not fit this machine's memory. Otherwise the kernel would kill this
 // process, or another one, without a message in the middle of the run.
-absl::Status CheckMemory(const ModelConfig& config, const ModelSummary& summary) {
+absl::Status CheckMemory(const model::ModelConfig& config, const model::ModelSummary& summary) {
   const uint64_t machine = DeviceContext().pool().cap_bytes();
   const uint64_t wanted = summary.parameter_bytes + summary.step_bytes();
   if (wanted <= machine) return absl::OkStatus();
-  const auto largest = std::max_element(
-      summary.layers.begin(), summary.layers.end(),
-      [](const LayerSummary& a, const LayerSummary& b) { return a.parameters < b.parameters; });
+  const auto largest =
+      std::max_element(summary.layers.begin(), summary.layers.end(),
+                       [](const model::LayerSummary& a, const model::LayerSummary& b) {
+                         return a.parameters < b.parameters;
+                       });
   return absl::InvalidArgumentError(absl::StrCat(
       config.path, ": the model takes ", BytesText(wanted), ", but this machine has ",
       BytesText(machine), ": ", summary.parameters, " dense parameters (", largest->parameters,
@@ -72,8 +74,9 @@ absl::Status CheckMemory(const ModelConfig& config, const ModelSummary& summary)
 }
 
 // Refuses a model, model files or data that cannot be trained, before the run writes anything.
-absl::Status CheckBeforeWriting(const ModelConfig& config, const JobOptions& options, bool resume) {
-  CISTERN_ASSIGN_OR_RETURN(const ModelSummary summary, Summarize(config));
+absl::Status CheckBeforeWriting(const model::ModelConfig& config, const JobOptions& options,
+                                bool resume) {
+  CISTERN_ASSIGN_OR_RETURN(const model::ModelSummary summary, model::Summarize(config));
   if (options.device == DeviceKind::kCpu) {
     CISTERN_RETURN_IF_ERROR(CheckMemory(config, summary));
   }
@@ -92,7 +95,7 @@ ColumnNames ColumnNamesOf(const data::Recipe& recipe) {
 
 // The recipe of the data that a run reads, which becomes a part of the run's identity.
 absl::StatusOr<std::optional<data::FoundRecipe>> RecipeOfRun(const TrainRunOptions& options,
-                                                             ModelConfig* config) {
+                                                             model::ModelConfig* config) {
   CISTERN_ASSIGN_OR_RETURN(
       std::optional<data::FoundRecipe> recipe,
       config->cistern.stream ? RecipeOfStream(options.out, config) : RecipeOfTraining(*config));
@@ -113,7 +116,7 @@ std::string TraceOf(const TrainRunOptions& options) {
 // One run. Its functions are its steps, in this order.
 class Run {
  public:
-  Run(ModelConfig config, const TrainRunOptions& options, const TrainRunCalls& calls)
+  Run(model::ModelConfig config, const TrainRunOptions& options, const TrainRunCalls& calls)
       : config_(std::move(config)), options_(options), calls_(calls) {}
 
   absl::StatusOr<TrainRunResult> Do() {
@@ -159,7 +162,7 @@ class Run {
   absl::Status ScoreFinalTest();
   absl::Status Explained(const absl::Status& status);
 
-  ModelConfig config_;
+  model::ModelConfig config_;
   const TrainRunOptions& options_;
   const TrainRunCalls& calls_;
   const OnNote note_ = calls_.note ? calls_.note : [](const std::string&) {};
@@ -425,7 +428,7 @@ RunFolder RunFolderOf(const TrainRunOptions& options) {
   return run;
 }
 
-absl::StatusOr<TrainRunResult> TrainRun(ModelConfig config, const TrainRunOptions& options,
+absl::StatusOr<TrainRunResult> TrainRun(model::ModelConfig config, const TrainRunOptions& options,
                                         const TrainRunCalls& calls) {
   return Run(std::move(config), options, calls).Do();
 }

@@ -89,7 +89,7 @@ RunFolder RunFolderOf(const TrainRunOptions& options);
 // metrics_port or metrics_socket: that place is taken. kUnavailable,
 // kDeadlineExceeded: servers or workers are lost, and did not come back. Other errors: those of
 // model, data and client; and those of Publish, after which the run itself is whole.
-absl::StatusOr<TrainRunResult> TrainRun(ModelConfig config, const TrainRunOptions& options,
+absl::StatusOr<TrainRunResult> TrainRun(model::ModelConfig config, const TrainRunOptions& options,
                                         const TrainRunCalls& calls);
 
 }  // namespace cistern::app

@@ -121,7 +121,7 @@ const char* TrialEndName(TrialEnd end) {
   return kEndNames[static_cast<size_t>(end)];
 }
 
-TuneSpace DefaultSpace(const ModelKnobs& model) {
+TuneSpace DefaultSpace(const model::ModelKnobs& model) {
   TuneSpace space;
   if (model.dim) {
     std::set<uint32_t> dims;
@@ -139,13 +139,13 @@ TuneSpace DefaultSpace(const ModelKnobs& model) {
   return space;
 }
 
-ModelKnobs KnobsOfTrial(const ModelKnobs& model, const TuneSpace& space, uint64_t seed,
-                        uint64_t trial) {
+model::ModelKnobs KnobsOfTrial(const model::ModelKnobs& model, const TuneSpace& space,
+                               uint64_t seed, uint64_t trial) {
   if (trial <= 1) return model;
   std::seed_seq sequence = {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32),
                             static_cast<uint32_t>(trial)};
   std::mt19937_64 draw(sequence);
-  ModelKnobs knobs = model;
+  model::ModelKnobs knobs = model;
   const double position = Uniform(draw);
   knobs.learning_rate = space.learning_rates.empty()
                             ? Rounded(model.learning_rate * std::pow(10, 2 * position - 1))
@@ -252,7 +252,7 @@ absl::Status TuneLog::Write() const {
   return file->Close();
 }
 
-std::string KnobsText(const ModelKnobs& knobs) {
+std::string KnobsText(const model::ModelKnobs& knobs) {
   std::string text = absl::StrFormat("learning rate %g", knobs.learning_rate);
   if (knobs.dim) absl::StrAppend(&text, ", dim ", *knobs.dim);
   if (knobs.depth) absl::StrAppend(&text, ", depth ", *knobs.depth);

@@ -21,12 +21,12 @@ struct TuneSpace {
   std::vector<uint32_t> dims, depths;
 };
 // Half, one, two and four times the model's dim; from one layer fewer than its depth to two more.
-TuneSpace DefaultSpace(const ModelKnobs& model);
+TuneSpace DefaultSpace(const model::ModelKnobs& model);
 
 // The knobs of a trial: trial 1 is the unchanged model; the others are drawn at random, as a
 // function of seed and trial alone. Only knobs that the model has are set.
-ModelKnobs KnobsOfTrial(const ModelKnobs& model, const TuneSpace& space, uint64_t seed,
-                        uint64_t trial);
+model::ModelKnobs KnobsOfTrial(const model::ModelKnobs& model, const TuneSpace& space,
+                               uint64_t seed, uint64_t trial);
 
 enum class TrialEnd { kFinished, kStopped, kFailed };  // kStopped: by the median rule
 // "finished", "stopped", "failed".
@@ -34,7 +34,7 @@ const char* TrialEndName(TrialEnd end);
 
 struct Trial {
   uint64_t number = 0;  // from 1
-  ModelKnobs knobs;
+  model::ModelKnobs knobs;
   TrialEnd end = TrialEnd::kFinished;
   std::map<uint64_t, double> curve;    // evaluation AUC by number of evaluation, from 1
   std::optional<double> auc, logloss;  // of the best evaluation
@@ -84,7 +84,7 @@ class TuneLog {
 };
 
 // "learning rate 0.001, dim 8, depth 2".
-std::string KnobsText(const ModelKnobs& knobs);
+std::string KnobsText(const model::ModelKnobs& knobs);
 // OUT/trial-003.
 std::string TrialFolder(const std::string& out, uint64_t trial);
 // The trial with the highest AUC; null: none has one.

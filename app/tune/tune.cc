@@ -38,7 +38,7 @@ class Tuning {
   absl::Status FillSpace();
   // Values for which the model's layers would not fit each other are left out.
   void NarrowSpace();
-  bool IsPossible(const ModelKnobs& knobs) const;
+  bool IsPossible(const model::ModelKnobs& knobs) const;
   absl::Status OpenLog();
   // The state of a trial that has ended would hold all rows once more.
   void RemoveState(uint64_t number);
@@ -63,7 +63,7 @@ class Tuning {
   mutable LocalFileSystem files_;
   std::string model_file_;  // path, for messages
   Json model_;
-  ModelKnobs knobs_;  // of model_
+  model::ModelKnobs knobs_;  // of model_
   TuneSpace space_;
   bool has_warned_ = false;  // the warnings are in the log of a trial
   std::optional<TuneLog> log_;
@@ -75,8 +75,8 @@ absl::Status Tuning::ReadModel() {
   model.set = options_.model.set;
   std::string unused;
   CISTERN_RETURN_IF_ERROR(ResolveRunFolder(&model, &unused));
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(model));
-  CISTERN_RETURN_IF_ERROR(Summarize(config).status());
+  CISTERN_ASSIGN_OR_RETURN(const model::ModelConfig config, ReadModelConfig(model));
+  CISTERN_RETURN_IF_ERROR(model::Summarize(config).status());
   if (config.data.eval_source.empty()) {
     return WithOptions(
         WithFix(absl::InvalidArgumentError(absl::StrCat(
@@ -92,7 +92,7 @@ absl::Status Tuning::ReadModel() {
   CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadModelFile(model));
   model_file_ = model.config;
   model_ = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  knobs_ = KnobsOf(model_, LayerGrammars());
+  knobs_ = model::KnobsOf(model_, model::LayerGrammars());
   return absl::OkStatus();
 }
 
@@ -114,21 +114,21 @@ absl::Status Tuning::FillSpace() {
   return absl::OkStatus();
 }
 
-bool Tuning::IsPossible(const ModelKnobs& knobs) const {
-  const absl::StatusOr<Json> variant = WithKnobs(model_, knobs, LayerGrammars());
+bool Tuning::IsPossible(const model::ModelKnobs& knobs) const {
+  const absl::StatusOr<Json> variant = model::WithKnobs(model_, knobs, model::LayerGrammars());
   if (!variant.ok()) return false;
-  const absl::StatusOr<ModelConfig> config =
-      ParseModelConfig(variant->dump(), model_file_, {}, LayerGrammars());
-  return config.ok() && Summarize(*config).ok();
+  const absl::StatusOr<model::ModelConfig> config =
+      model::ParseModelConfig(variant->dump(), model_file_, {}, model::LayerGrammars());
+  return config.ok() && model::Summarize(*config).ok();
 }
 
 void Tuning::NarrowSpace() {
-  const auto narrow = [&](const char* what, std::optional<uint32_t> ModelKnobs::*knob,
+  const auto narrow = [&](const char* what, std::optional<uint32_t> model::ModelKnobs::*knob,
                           std::vector<uint32_t>* values) {
     if (!(knobs_.*knob)) return;
     std::vector<uint32_t> possible;
     for (const uint32_t value : *values) {
-      ModelKnobs knobs = knobs_;
+      model::ModelKnobs knobs = knobs_;
       knobs.*knob = value;
       if (IsPossible(knobs)) possible.push_back(value);
     }
@@ -139,8 +139,8 @@ void Tuning::NarrowSpace() {
     }
     *values = possible;
   };
-  narrow("dim", &ModelKnobs::dim, &space_.dims);
-  narrow("depth", &ModelKnobs::depth, &space_.depths);
+  narrow("dim", &model::ModelKnobs::dim, &space_.dims);
+  narrow("depth", &model::ModelKnobs::depth, &space_.depths);
 }
 
 absl::Status Tuning::OpenLog() {
@@ -167,7 +167,8 @@ void Tuning::RemoveState(uint64_t number) {
 
 // Writes the model file of a trial. A trial that was cut off continues from its last commit.
 absl::StatusOr<TrainRunOptions> Tuning::WriteVariant(const Trial& trial) {
-  CISTERN_ASSIGN_OR_RETURN(const Json variant, WithKnobs(model_, trial.knobs, LayerGrammars()));
+  CISTERN_ASSIGN_OR_RETURN(const Json variant,
+                           model::WithKnobs(model_, trial.knobs, model::LayerGrammars()));
   TrainRunOptions train;
   train.out = TrialFolder(options_.out, trial.number);
   train.model.config = train.out + ".json";
@@ -183,7 +184,7 @@ absl::StatusOr<TrainRunOptions> Tuning::WriteVariant(const Trial& trial) {
 
 absl::StatusOr<TrainRunResult> Tuning::Train(
     const TrainRunOptions& train, const std::function<bool(const Progress&)>& goes_on) const {
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelConfig(train.model));
+  CISTERN_ASSIGN_OR_RETURN(const model::ModelConfig config, ReadModelConfig(train.model));
   if (calls_.train) return calls_.train(config, train, goes_on);
   TrainRunCalls calls;
   calls.note = calls_.note;

@@ -30,7 +30,7 @@ struct TuneOptions {
 struct TuneCalls {
   OnNote note;  // also which trial begins
   // Trains a trial; goes_on(event) is false once the trial is to end. Empty: TrainRun, silently.
-  std::function<absl::StatusOr<TrainRunResult>(const ModelConfig& config,
+  std::function<absl::StatusOr<TrainRunResult>(const model::ModelConfig& config,
                                                const TrainRunOptions& options,
                                                const std::function<bool(const Progress&)>& goes_on)>
       train;

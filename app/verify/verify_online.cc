@@ -112,7 +112,8 @@ class CommitAgain {
 
   absl::Status Make(uint64_t commit) {
     CISTERN_RETURN_IF_ERROR(RemoveTree(files_, root_));
-    CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, serve::ReadServedConfig(options_.serving));
+    CISTERN_ASSIGN_OR_RETURN(const model::ModelConfig config,
+                             serve::ReadServedConfig(options_.serving));
     CISTERN_ASSIGN_OR_RETURN(
         const std::string text,
         ReadWhole(files_, absl::StrCat(options_.serving, "/", served_.model.path),
@@ -159,10 +160,10 @@ absl::StatusOr<std::shared_ptr<const serve::ServedState>> OpenCommit(const std::
 }
 
 // The layer that owns parameter `index` of the table "dense".
-std::string LayerOf(const ModelConfig& config, size_t index) {
-  const absl::StatusOr<ModelSummary> summary = Summarize(config);
+std::string LayerOf(const model::ModelConfig& config, size_t index) {
+  const absl::StatusOr<model::ModelSummary> summary = model::Summarize(config);
   if (!summary.ok()) return "";
-  for (const LayerSummary& layer : summary->layers) {
+  for (const model::LayerSummary& layer : summary->layers) {
     if (index < layer.parameters)
       return absl::StrCat("layer '", layer.name, "', parameter ", index);
     index -= layer.parameters;
@@ -174,7 +175,7 @@ std::string LayerOf(const ModelConfig& config, size_t index) {
 std::string CauseOf(const serve::ServedState& served, const serve::ServedState& again,
                     const LoggedRequest& request) {
   for (size_t t = 0; t < served.tables().size() && t < again.tables().size(); ++t) {
-    const EmbeddingConfig& embedding = again.config().embeddings[t];
+    const model::EmbeddingConfig& embedding = again.config().embeddings[t];
     const std::vector<Key>& keys = request.inputs[embedding.input].keys;
     const size_t dim = embedding.vec_size;
     std::vector<float> here(keys.size() * dim), there(keys.size() * dim);

@@ -7,15 +7,15 @@
 namespace cistern::cli {
 namespace {
 
-std::string JoinShapes(const LayerSummary& layer) {
-  return absl::StrJoin(layer.shapes, " ", [](std::string* out, const TensorShape& shape) {
+std::string JoinShapes(const model::LayerSummary& layer) {
+  return absl::StrJoin(layer.shapes, " ", [](std::string* out, const model::TensorShape& shape) {
     absl::StrAppend(out, shape.ToString());
   });
 }
 
-std::string GraphText(const ModelSummary& summary) {
+std::string GraphText(const model::ModelSummary& summary) {
   std::vector<std::vector<std::string>> rows = {{"layer", "type", "reads", "shape", "parameters"}};
-  for (const LayerSummary& layer : summary.layers) {
+  for (const model::LayerSummary& layer : summary.layers) {
     rows.push_back({layer.name, layer.type + (layer.live ? "" : " (leads nowhere)"),
                     absl::StrJoin(layer.bottoms, " "), JoinShapes(layer),
                     layer.parameters == 0 ? "-" : absl::StrCat(layer.parameters)});
@@ -23,11 +23,11 @@ std::string GraphText(const ModelSummary& summary) {
   return AlignedText(rows);
 }
 
-std::string TablesText(const ModelSummary& summary) {
+std::string TablesText(const model::ModelSummary& summary) {
   std::vector<std::vector<std::string>> rows = {{"table", "input", "slots", "width", "pooled",
                                                  "accessor", "rule", "value bytes",
                                                  "server bytes a row"}};
-  for (const TableSummary& table : summary.tables) {
+  for (const model::TableSummary& table : summary.tables) {
     rows.push_back({table.name, table.input, absl::StrCat(table.slots),
                     absl::StrCat(table.vec_size), table.combiner, table.accessor, table.rule,
                     absl::StrCat(table.value_bytes),
@@ -36,8 +36,8 @@ std::string TablesText(const ModelSummary& summary) {
   return AlignedText(rows);
 }
 
-std::string TotalsText(const ModelSummary& summary) {
-  const StepMemory& step = summary.step;
+std::string TotalsText(const model::ModelSummary& summary) {
+  const model::StepMemory& step = summary.step;
   return absl::StrCat("dense parameters  ", summary.parameters, ", ",
                       BytesText(summary.parameter_bytes), " with gradients and optimizer state\n",
                       "memory of a step  ", BytesText(summary.step_bytes()), " for ",
@@ -48,17 +48,17 @@ std::string TotalsText(const ModelSummary& summary) {
 }
 
 // Describes mixed precision; "" in single precision.
-std::string PrecisionText(const PrecisionConfig& precision) {
-  if (precision.activations == Activations::kFloat32) return "";
+std::string PrecisionText(const model::PrecisionConfig& precision) {
+  if (precision.activations == model::Activations::kFloat32) return "";
   std::string text = absl::StrCat("activations       ", app::ActivationsText(precision));
-  if (precision.activations == Activations::kFloat16) {
+  if (precision.activations == model::Activations::kFloat16) {
     absl::StrAppend(&text, ", loss scale ", app::LossScaleText(precision));
   }
   return text + "; weights and sums are float32\n";
 }
 
 // Lists the model files that training starts from; "" if it starts from initial weights.
-std::string StartText(const HugectrStart& start, const ModelSummary& summary) {
+std::string StartText(const HugectrStart& start, const model::ModelSummary& summary) {
   std::vector<std::vector<std::string>> rows = {{"starts from", "holds", "for"}};
   if (!start.dense_path.empty()) {
     rows.push_back({start.dense_path,
@@ -74,9 +74,9 @@ std::string StartText(const HugectrStart& start, const ModelSummary& summary) {
 
 }  // namespace
 
-absl::StatusOr<Report> DryRun(const ModelConfig& config) {
+absl::StatusOr<Report> DryRun(const model::ModelConfig& config) {
   CISTERN_ASSIGN_OR_RETURN(const app::ModelDescription described, app::DescribeModel(config));
-  const ModelSummary& summary = described.summary;
+  const model::ModelSummary& summary = described.summary;
   return Report{
       app::JsonOf(described),
       absl::StrCat(GraphText(summary), "\n", TablesText(summary), "\n", TotalsText(summary),

@@ -9,6 +9,6 @@
 namespace cistern::cli {
 
 // Errors as app::DescribeModel.
-absl::StatusOr<Report> DryRun(const ModelConfig& config);
+absl::StatusOr<Report> DryRun(const model::ModelConfig& config);
 
 }  // namespace cistern::cli

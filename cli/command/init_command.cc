@@ -62,7 +62,7 @@ std::string TableFlagsText(const TableModelFlags& flags) {
   return text;
 }
 
-std::string NextSteps(const InitFlags& flags, ModelKind kind) {
+std::string NextSteps(const InitFlags& flags, model::ModelKind kind) {
   const std::string table = ShellWord(flags.table), out = ShellWord(flags.out);
   const double kept = flags.flags.options.kept_negatives();
   const auto convert = [&](const std::string& part) {

@@ -126,7 +126,7 @@ void AddPlanCommand(Command& root) {
     CISTERN_RETURN_IF_ERROR(ReadRows(flags.get()));
     std::string unused;
     CISTERN_RETURN_IF_ERROR(app::ResolveRunFolder(&flags->model, &unused));
-    CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelArgument(flags->model));
+    CISTERN_ASSIGN_OR_RETURN(const model::ModelConfig config, ReadModelArgument(flags->model));
     for (const std::string& note : config.notes) console.Say("note: " + note);
     CISTERN_ASSIGN_OR_RETURN(const app::PlanResult plan,
                              app::Plan(config, flags->plan, JobConsole(console).calls()));

@@ -113,8 +113,8 @@ void AddTablesFlag(Command& command, std::vector<std::string>* names) {
                 "--tables wide,deep"});
 }
 
-absl::StatusOr<ModelConfig> ReadModelArgument(const app::ModelOptions& model) {
-  absl::StatusOr<ModelConfig> config = app::ReadModelConfig(model);
+absl::StatusOr<model::ModelConfig> ReadModelArgument(const app::ModelOptions& model) {
+  absl::StatusOr<model::ModelConfig> config = app::ReadModelConfig(model);
   if (!config.ok()) return WithTrainFix(config.status(), model);
   return config;
 }

@@ -46,7 +46,7 @@ void AddExportFlags(Command& command, app::ExportOptions* options);
 void AddTablesFlag(Command& command, std::vector<std::string>* names);
 
 // app::ReadModelConfig, with the command that suits a table in place of a model file.
-absl::StatusOr<ModelConfig> ReadModelArgument(const app::ModelOptions& model);
+absl::StatusOr<model::ModelConfig> ReadModelArgument(const app::ModelOptions& model);
 
 // Adds the command that suits a table which was given in place of a model file.
 absl::Status WithTrainFix(const absl::Status& status, const app::ModelOptions& model);

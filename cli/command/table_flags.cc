@@ -166,7 +166,7 @@ void AddTableModelFlags(Command& command, TableModelFlags* flags) {
                 "--negative-rate 0.1"});
   command.Choice(
       "--model", &options.model,
-      {absl::StrCat("auto|", ModelKindWords()),
+      {absl::StrCat("auto|", model::ModelKindWords()),
        "Table: the kind of model; auto: deepfm, or lr if fewer than 300 rows have the rarer label; "
        "mmoe for several labels, which esmm and ple predict, too.",
        "--model dcnv2"});

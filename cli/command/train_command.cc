@@ -225,7 +225,7 @@ absl::StatusOr<Report> RunTrain(const TrainFlags& flags, const app::WorkerRank& 
   CatchInterrupts();  // before other threads start
   app::TrainRunOptions options = TrainOptionsOf(flags, worker);
   CISTERN_RETURN_IF_ERROR(ApplyData(flags, console, &options));
-  CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, ReadModelArgument(options.model));
+  CISTERN_ASSIGN_OR_RETURN(const model::ModelConfig config, ReadModelArgument(options.model));
   for (const std::string& note : config.notes) console.Say("note: " + note);
   if (flags.dry_run) return DryRun(config);
   if (options.out.empty()) {

@@ -8,7 +8,7 @@
 namespace cistern::cli {
 
 absl::StatusOr<app::TrainRunResult> TrainOnConsole(
-    const ModelConfig& config, const app::TrainRunOptions& options, Console& console,
+    const model::ModelConfig& config, const app::TrainRunOptions& options, Console& console,
     const std::function<bool(const Progress&)>& goes_on) {
   LiveState live;
   ProgressPrinter printer(&console, &live, SizeOf(config));

@@ -45,8 +45,8 @@ std::string TextOf(const TrainSummary& summary) {
   }
   if (summary.score.logloss)
     absl::StrAppendFormat(&text, "evaluation log loss  %.6f\n", *summary.score.logloss);
-  MetricValues metrics = summary.score.metrics;
-  for (MetricValue& metric : metrics) metric.name = "evaluation " + metric.name;
+  model::MetricValues metrics = summary.score.metrics;
+  for (model::MetricValue& metric : metrics) metric.name = "evaluation " + metric.name;
   text += MetricLines(metrics, 21);
   absl::StrAppend(&text, "rows                 ", summary.rows, "\n");
   if (!summary.model_dir.empty()) {

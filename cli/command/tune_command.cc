@@ -103,7 +103,7 @@ app::TuneCalls CallsOn(Console& console) {
   app::TuneCalls calls;
   calls.note = NotesOn(console);
   calls.interrupted = CatchInterrupts();
-  calls.train = [&console](const ModelConfig& config, const app::TrainRunOptions& options,
+  calls.train = [&console](const model::ModelConfig& config, const app::TrainRunOptions& options,
                            const std::function<bool(const Progress&)>& goes_on) {
     for (const std::string& note : config.notes) console.Say("note: " + note);
     return TrainOnConsole(config, options, console, goes_on);

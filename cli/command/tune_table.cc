@@ -25,7 +25,7 @@ std::string TrialsTable(const std::vector<app::Trial>& trials) {
     return x ? absl::StrCat(*x) : std::string("-");
   };
   for (const app::Trial* trial : order) {
-    const ModelKnobs& knobs = trial->knobs;
+    const model::ModelKnobs& knobs = trial->knobs;
     const std::string end = app::TrialEndName(trial->end);
     rows.push_back({absl::StrCat(trial->number), absl::StrFormat("%g", knobs.learning_rate),
                     size(knobs.dim), size(knobs.depth), number(trial->auc), number(trial->logloss),

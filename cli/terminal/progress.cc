@@ -72,7 +72,7 @@ std::string PlainLine(const Progress& progress) {
   AppendPair(&line, "lr", progress.lr);
   AppendPair(&line, "auc", progress.auc);
   AppendPair(&line, "logloss", progress.logloss);
-  for (const MetricValue& metric : progress.metrics) {
+  for (const model::MetricValue& metric : progress.metrics) {
     AppendPair(&line, metric.name.c_str(), metric.value);
   }
   AppendPair(&line, "unseen_keys", progress.unseen_keys);
@@ -96,12 +96,12 @@ std::string PlainLine(const Progress& progress) {
   return line;
 }
 
-std::string MetricLines(const MetricValues& metrics, int width) {
-  for (const MetricValue& metric : metrics) {
+std::string MetricLines(const model::MetricValues& metrics, int width) {
+  for (const model::MetricValue& metric : metrics) {
     width = std::max(width, static_cast<int>(metric.name.size()) + 1);
   }
   std::string lines;
-  for (const MetricValue& metric : metrics) {
+  for (const model::MetricValue& metric : metrics) {
     absl::StrAppendFormat(&lines, "%-*s", width - 1, metric.name);
     if (metric.is_count && metric.value) {
       absl::StrAppendFormat(&lines, " %.0f\n", *metric.value);
@@ -114,7 +114,7 @@ std::string MetricLines(const MetricValues& metrics, int width) {
   return lines;
 }
 
-RunSize SizeOf(const ModelConfig& config) {
+RunSize SizeOf(const model::ModelConfig& config) {
   RunSize size;
   if (config.solver.max_iter > 0) {
     size.iterations = config.solver.max_iter;

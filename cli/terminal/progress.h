@@ -26,7 +26,7 @@ std::string PlainLine(const Progress& progress);
 
 // "ne           0.912000\n": one line per metric, the name padded to at least `width` columns. An
 // undefined metric prints "none" and the reason.
-std::string MetricLines(const MetricValues& metrics, int width);
+std::string MetricLines(const model::MetricValues& metrics, int width);
 
 // "3% (commit 2%, data 1%)": the share of time that the device waited between passes, and for what.
 std::string IdleText(const IdleTimes& idle);
@@ -36,7 +36,7 @@ struct RunSize {
   std::optional<uint64_t> iterations;  // solver.max_iter
   std::optional<uint64_t> samples;     // of all epochs
 };
-RunSize SizeOf(const ModelConfig& config);
+RunSize SizeOf(const model::ModelConfig& config);
 
 // Threads: Show and Finish: one at a time. On a terminal a thread of this object redraws the bar;
 // while it lives, nobody else may use the console.

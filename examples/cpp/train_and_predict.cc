@@ -30,7 +30,8 @@ absl::Status TrainAndPredict(const std::string& model, const std::string& run,
     Print(absl::StrCat(cistern::report::EventName(progress.event), ": iteration ", progress.iter));
     return true;  // false ends the training, with its state saved
   };
-  CISTERN_ASSIGN_OR_RETURN(cistern::ModelConfig config, app::ReadModelConfig(training.model));
+  CISTERN_ASSIGN_OR_RETURN(cistern::model::ModelConfig config,
+                           app::ReadModelConfig(training.model));
   CISTERN_ASSIGN_OR_RETURN(const app::TrainRunResult trained,
                            app::TrainRun(std::move(config), training, calls));
   std::cout << "trained " << trained.summary.samples << " samples; report: " << trained.page

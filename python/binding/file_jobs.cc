@@ -55,7 +55,7 @@ std::string PlanRun(const Path& model, const std::vector<std::string>& set,
       [of_model, options](const app::JobCalls& calls) mutable -> absl::StatusOr<Json> {
         std::string unused;
         CISTERN_RETURN_IF_ERROR(app::ResolveRunFolder(&of_model, &unused));
-        CISTERN_ASSIGN_OR_RETURN(const ModelConfig config, app::ReadModelConfig(of_model));
+        CISTERN_ASSIGN_OR_RETURN(const model::ModelConfig config, app::ReadModelConfig(of_model));
         CISTERN_ASSIGN_OR_RETURN(const app::PlanResult plan, app::Plan(config, options, calls));
         return app::JsonOf(plan);
       });

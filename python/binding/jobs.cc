@@ -58,8 +58,9 @@ JobOptions OptionsOf(const JobArguments& arguments, const std::atomic<bool>* int
 }
 
 // The model of a training on a fleet of this process, with the data that it names or `stream`.
-absl::StatusOr<ModelConfig> ReadForFleet(const JobArguments& arguments,
-                                         const app::StreamOptions& stream, JobOptions* options) {
+absl::StatusOr<model::ModelConfig> ReadForFleet(const JobArguments& arguments,
+                                                const app::StreamOptions& stream,
+                                                JobOptions* options) {
   app::TrainRunOptions run;
   run.model.config = arguments.model;
   run.model.set = arguments.set;
@@ -70,8 +71,9 @@ absl::StatusOr<ModelConfig> ReadForFleet(const JobArguments& arguments,
   CISTERN_RETURN_IF_ERROR(app::ApplyStream(stream, &run));
   options->resume = run.resume;
   options->more = run.more;
-  CISTERN_ASSIGN_OR_RETURN(ModelConfig config,
-                           LoadModelConfig(run.model.config, run.model.set, LayerGrammars()));
+  CISTERN_ASSIGN_OR_RETURN(
+      model::ModelConfig config,
+      model::LoadModelConfig(run.model.config, run.model.set, model::LayerGrammars()));
   if (config.cistern.stream) {
     CISTERN_RETURN_IF_ERROR(app::RecipeOfStream(arguments.out, &config).status());
   }
@@ -95,7 +97,7 @@ std::string RunTrain(const std::shared_ptr<Fleet>& fleet, const JobArguments& ar
   TrainSummary done;
   const absl::Status status = RunStoppably(
       [&]() -> absl::Status {
-        CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
+        CISTERN_ASSIGN_OR_RETURN(const model::ModelConfig config,
                                  ReadForFleet(arguments, stream, &options));
         CISTERN_ASSIGN_OR_RETURN(done, Train(config, client, options));
         return absl::OkStatus();
@@ -112,8 +114,9 @@ std::string RunEvaluate(const std::shared_ptr<Fleet>& fleet, const JobArguments&
   // The call only reads, so Ctrl-C leaves it behind; it keeps the session.
   Check(RunInterruptibly(
       [session = fleet->session(), arguments, files, predictions, done]() -> absl::Status {
-        CISTERN_ASSIGN_OR_RETURN(const ModelConfig config,
-                                 LoadModelConfig(arguments.model, arguments.set, LayerGrammars()));
+        CISTERN_ASSIGN_OR_RETURN(
+            const model::ModelConfig config,
+            model::LoadModelConfig(arguments.model, arguments.set, model::LayerGrammars()));
         const JobOptions options = OptionsOf(arguments, nullptr);
         ParameterClient& client = session->client();
         if (predictions.empty()) {
@@ -193,7 +196,7 @@ std::string TrainRun(const JobArguments& arguments, const RunArguments& run, nb:
       [&]() -> absl::Status {
         CISTERN_ASSIGN_OR_RETURN(const app::TrainRunOptions options,
                                  RunOptionsOf(arguments, run, tables));
-        CISTERN_ASSIGN_OR_RETURN(ModelConfig config, app::ReadModelConfig(options.model));
+        CISTERN_ASSIGN_OR_RETURN(model::ModelConfig config, app::ReadModelConfig(options.model));
         for (const std::string& note : config.notes) listener.Say("note: " + note);
         CISTERN_ASSIGN_OR_RETURN(done, app::TrainRun(std::move(config), options, calls));
         return absl::OkStatus();

@@ -33,7 +33,8 @@ std::shared_ptr<app::StepRun> Start(const std::shared_ptr<Fleet>& fleet, const s
   auto run = std::make_shared<std::shared_ptr<app::StepRun>>();
   Check(RunInterruptibly(
       [session = fleet->session(), model, set, out, threads, resume, again, run]() -> absl::Status {
-        CISTERN_ASSIGN_OR_RETURN(ModelConfig config, LoadModelConfig(model, set, LayerGrammars()));
+        CISTERN_ASSIGN_OR_RETURN(model::ModelConfig config,
+                                 model::LoadModelConfig(model, set, model::LayerGrammars()));
         app::StepRunOptions options;
         options.out = out;
         options.threads = threads;

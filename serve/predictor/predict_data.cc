@@ -19,8 +19,8 @@ PredictRequest RequestOf(const data::SampleBlock& block) {
   return request;
 }
 
-MetricOptions MetricOptionsOf(const ModelConfig& config) {
-  MetricOptions options;
+model::MetricOptions MetricOptionsOf(const model::ModelConfig& config) {
+  model::MetricOptions options;
   options.label_dim = config.data.label_dim;
   options.masked_below = data::kNoLabelBelow;
   return options;
@@ -31,10 +31,10 @@ MetricOptions MetricOptionsOf(const ModelConfig& config) {
 // Threads: one at a time.
 class Scorer {
  public:
-  Scorer(Predictor& predictor, const ModelConfig& config, size_t batch,
+  Scorer(Predictor& predictor, const model::ModelConfig& config, size_t batch,
          const VisitPredictions& visit)
       : predictor_(predictor),
-        shape_(ShapeOf(config.data)),
+        shape_(model::ShapeOf(config.data)),
         batch_(batch),
         visit_(visit),
         metrics_(MetricOptionsOf(config)) {
@@ -69,7 +69,7 @@ class Scorer {
   const data::SampleShape shape_;
   const size_t batch_;
   const VisitPredictions& visit_;
-  MetricSet metrics_;
+  model::MetricSet metrics_;
   PredictedData done_;
   data::SampleBlock block_;
   std::vector<float> predictions_;
@@ -77,17 +77,17 @@ class Scorer {
 
 }  // namespace
 
-absl::StatusOr<ModelConfig> ReadServedConfig(const std::string& folder) {
+absl::StatusOr<model::ModelConfig> ReadServedConfig(const std::string& folder) {
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const ServingHead head, ReadHead(files, folder));
   CISTERN_ASSIGN_OR_RETURN(const ServingVersion version,
                            ReadVersion(files, folder, head.folder, head.xxh3));
   const std::string path = absl::StrCat(folder, "/", version.model.path);
   CISTERN_ASSIGN_OR_RETURN(const std::string text, ReadWhole(files, path, version.model.bytes));
-  return ParseModelConfig(text, path, version.overrides, LayerGrammars());
+  return model::ParseModelConfig(text, path, version.overrides, model::LayerGrammars());
 }
 
-absl::StatusOr<PredictedData> PredictReader(Predictor& predictor, const ModelConfig& config,
+absl::StatusOr<PredictedData> PredictReader(Predictor& predictor, const model::ModelConfig& config,
                                             data::SampleReader& reader, size_t batch,
                                             const VisitPredictions& visit) {
   Scorer scorer(predictor, config, batch, visit);
@@ -95,12 +95,12 @@ absl::StatusOr<PredictedData> PredictReader(Predictor& predictor, const ModelCon
   return scorer.Finish();
 }
 
-absl::StatusOr<PredictedData> PredictData(Predictor& predictor, const ModelConfig& config,
+absl::StatusOr<PredictedData> PredictData(Predictor& predictor, const model::ModelConfig& config,
                                           const std::vector<std::string>& files, size_t batch,
                                           const VisitPredictions& visit) {
   Scorer scorer(predictor, config, batch, visit);
   for (const std::string& source : files) {
-    data::DataSetOptions options = DataSetOf(config, source);
+    data::DataSetOptions options = model::DataSetOf(config, source);
     options.labels = data::LabelRule::kProbabilityOrNone;
     absl::StatusOr<std::unique_ptr<data::SampleReader>> reader = data::OpenDataSet(options);
     if (absl::IsNotFound(reader.status())) {  // a wrong argument, not bad data

@@ -14,14 +14,14 @@
 namespace cistern::serve {
 
 // The model file of the current version of a serving folder. Errors as OpenPredictor.
-absl::StatusOr<ModelConfig> ReadServedConfig(const std::string& folder);
+absl::StatusOr<model::ModelConfig> ReadServedConfig(const std::string& folder);
 
 struct PredictedData {
   uint64_t samples = 0;
   uint64_t positives = 0;  // labels above 0.5
   uint64_t unseen = 0;     // occurrences of keys without a row
   // "auc" and "logloss" over the known labels (worker/model/metric/metric_set.h).
-  MetricValues metrics;
+  model::MetricValues metrics;
   ServedVersion version;  // that predicted the last request; without one, the current one
 };
 
@@ -33,12 +33,12 @@ struct PredictedData {
 // request.
 using VisitPredictions = std::function<absl::Status(absl::Span<const float> labels,
                                                     absl::Span<const float> predictions)>;
-absl::StatusOr<PredictedData> PredictData(Predictor& predictor, const ModelConfig& config,
+absl::StatusOr<PredictedData> PredictData(Predictor& predictor, const model::ModelConfig& config,
                                           const std::vector<std::string>& files, size_t batch,
                                           const VisitPredictions& visit);
 
 // The same for the samples that `reader` reads.
-absl::StatusOr<PredictedData> PredictReader(Predictor& predictor, const ModelConfig& config,
+absl::StatusOr<PredictedData> PredictReader(Predictor& predictor, const model::ModelConfig& config,
                                             data::SampleReader& reader, size_t batch,
                                             const VisitPredictions& visit);
 

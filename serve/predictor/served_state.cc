@@ -25,9 +25,9 @@ namespace {
 
 // The configuration for prediction: no statistics, no optimizer state, and memory for small
 // batches.
-void ReduceToPrediction(ModelConfig* config) {
+void ReduceToPrediction(model::ModelConfig* config) {
   constexpr uint64_t kBatch = 512;  // samples that the graph computes at a time
-  for (EmbeddingConfig& embedding : config->embeddings) {
+  for (model::EmbeddingConfig& embedding : config->embeddings) {
     v1::TableSpec spec;
     spec.set_name(embedding.spec.name());
     spec.set_dim(embedding.vec_size);
@@ -40,11 +40,11 @@ void ReduceToPrediction(ModelConfig* config) {
   config->solver.batchsize_eval = kBatch;
 }
 
-PredictorShape ShapeOfModel(const ModelConfig& config) {
+PredictorShape ShapeOfModel(const model::ModelConfig& config) {
   PredictorShape shape;
   shape.label_dim = config.data.label_dim;
   shape.dense_dim = config.data.dense_dim;
-  for (const SparseInputConfig& input : config.data.sparse) {
+  for (const model::SparseInputConfig& input : config.data.sparse) {
     shape.inputs.push_back({input.top, input.slot_num, input.key_weights});
   }
   return shape;
@@ -284,9 +284,9 @@ absl::StatusOr<std::shared_ptr<const ServedState>> ServedState::Open(const std::
 absl::Status ServedState::ReadModel(const std::string& root) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, Map(root, version_.model));
   CISTERN_RETURN_IF_ERROR(CheckBytes(version_.model, file->bytes()));
-  CISTERN_ASSIGN_OR_RETURN(
-      config_, ParseModelConfig(std::string(file->bytes()), version_.model.path, version_.overrides,
-                                LayerGrammars()));
+  CISTERN_ASSIGN_OR_RETURN(config_,
+                           model::ParseModelConfig(std::string(file->bytes()), version_.model.path,
+                                                   version_.overrides, model::LayerGrammars()));
   ReduceToPrediction(&config_);
   shape_ = ShapeOfModel(config_);
   return absl::OkStatus();
@@ -310,7 +310,7 @@ absl::Status ServedState::ReadRecipe(const std::string& root, const ServedState*
       encoder_,
       data::OwnedEncoder::Open(
           *recipe, version_.vocabulary ? absl::StrCat(root, "/", version_.vocabulary->path) : ""));
-  return data::CheckRecipeShape(*recipe, ShapeOf(config_.data), config_.solver.wide_keys);
+  return data::CheckRecipeShape(*recipe, model::ShapeOf(config_.data), config_.solver.wide_keys);
 }
 
 absl::Status ServedState::ReadDense(const std::string& root) {

@@ -79,7 +79,7 @@ class ServedState {
   const ServingVersion& version() const { return version_; }
   // The model for prediction: its tables hold weights only, without statistics and optimizer
   // state.
-  const ModelConfig& config() const { return config_; }
+  const model::ModelConfig& config() const { return config_; }
   const PredictorShape& shape() const { return shape_; }
   // By embedding.
   const std::vector<std::shared_ptr<const ServedTable>>& tables() const { return tables_; }
@@ -97,7 +97,7 @@ class ServedState {
 
   ServingHead head_;
   ServingVersion version_;
-  ModelConfig config_;
+  model::ModelConfig config_;
   PredictorShape shape_;
   std::vector<std::shared_ptr<const ServedTable>> tables_;
   std::vector<std::vector<float>> dense_;

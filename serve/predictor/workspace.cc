@@ -11,8 +11,8 @@ namespace cistern::serve {
 namespace {
 
 // The keys of a request by place. memory: holds them if the input has sequences.
-PredictRequest::Input ByPlace(const SparseInputConfig& config, const PredictRequest::Input& input,
-                              data::SparseColumn* memory) {
+PredictRequest::Input ByPlace(const model::SparseInputConfig& config,
+                              const PredictRequest::Input& input, data::SparseColumn* memory) {
   if (!config.sequences.any()) return input;
   *memory = data::SparseColumn();
   data::AppendPlaces(config.sequences, config.slot_num, input.offsets, input.keys, input.weights,
@@ -32,8 +32,8 @@ absl::StatusOr<std::unique_ptr<Workspace>> Workspace::Create(
 
 absl::Status Workspace::Build() {
   const ThreadLimit one(1);
-  const ModelConfig& config = state_->config();
-  CISTERN_ASSIGN_OR_RETURN(model_, Model::Create(config, device_));
+  const model::ModelConfig& config = state_->config();
+  CISTERN_ASSIGN_OR_RETURN(model_, model::Model::Create(config, device_));
   const v1::Schema& schema = model_->schema();
   const std::vector<ServingDense>& dense = state_->version().dense_tables;
   bool fits = dense.size() == static_cast<size_t>(schema.dense_tables_size());
@@ -50,9 +50,9 @@ absl::Status Workspace::Build() {
     CISTERN_RETURN_IF_ERROR(model_->WriteDense(i, state_->dense()[i]));
   }
   model_->Freeze();
-  for (const EmbeddingConfig& embedding : config.embeddings) {
+  for (const model::EmbeddingConfig& embedding : config.embeddings) {
     CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(embedding.spec));
-    tables_.push_back(std::make_unique<PassTable>(layout, device_));
+    tables_.push_back(std::make_unique<model::PassTable>(layout, device_));
     borrowed_.push_back(tables_.back().get());
   }
   return absl::OkStatus();
@@ -60,12 +60,12 @@ absl::Status Workspace::Build() {
 
 absl::Status Workspace::WarmUp() {
   constexpr size_t kSamples = 128;
-  const ModelConfig& config = state_->config();
+  const model::ModelConfig& config = state_->config();
   const std::vector<float> dense(kSamples * config.data.dense_dim);
   std::vector<std::vector<Key>> keys;
   std::vector<std::vector<uint32_t>> offsets;
   PredictRequest request = {kSamples, dense, {}};
-  for (const SparseInputConfig& input : config.data.sparse) {
+  for (const model::SparseInputConfig& input : config.data.sparse) {
     const size_t count = kSamples * input.slot_num;
     keys.emplace_back(count, Key{0});
     std::vector<uint32_t>& ends = offsets.emplace_back(count + 1);
@@ -82,7 +82,7 @@ absl::Status Workspace::WarmUp() {
 }
 
 absl::Status Workspace::FillBatch(const PredictRequest& request, uint64_t* unseen) {
-  const ModelConfig& config = state_->config();
+  const model::ModelConfig& config = state_->config();
   batch_.size = batch_.all = request.samples;
   batch_.label.assign(request.samples * config.data.label_dim, 0.0f);
   batch_.dense.assign(request.dense.begin(), request.dense.end());
@@ -103,7 +103,7 @@ absl::Status Workspace::FillBatch(const PredictRequest& request, uint64_t* unsee
   }
   for (size_t e = 0; e < tables_.size(); ++e) {
     const absl::Span<const Key> keys = inputs[config.embeddings[e].input].keys;
-    PassTable& table = *tables_[e];
+    model::PassTable& table = *tables_[e];
     if (table.rows() < keys.size()) {
       CISTERN_RETURN_IF_ERROR(table.Resize(std::bit_ceil(keys.size())));
     }

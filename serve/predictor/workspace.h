@@ -38,9 +38,9 @@ class Workspace {
 
   const std::shared_ptr<const ServedState> state_;
   DeviceContext device_;
-  std::unique_ptr<Model> model_;
-  std::vector<std::unique_ptr<PassTable>> tables_;
-  std::vector<PassTable*> borrowed_;
+  std::unique_ptr<model::Model> model_;
+  std::vector<std::unique_ptr<model::PassTable>> tables_;
+  std::vector<model::PassTable*> borrowed_;
   data::HostBatch batch_;
   std::vector<data::SparseColumn> places_;  // of inputs with sequences
   std::vector<float> predictions_;

@@ -181,7 +181,7 @@ std::vector<uint64_t> SlotSizes(uint64_t keys) {
 }
 
 // A model whose only purpose is its data and its table.
-ModelConfig ConfigOf(const Flags& flags, uint64_t dim, const std::string& source) {
+model::ModelConfig ConfigOf(const Flags& flags, uint64_t dim, const std::string& source) {
   const std::string text = absl::StrCat(
       R"({"solver": {"num_epochs": 1000, "seed": 1, "batchsize": )", flags.batch,
       R"(, "input_key_type": "I32"},
@@ -204,15 +204,17 @@ ModelConfig ConfigOf(const Flags& flags, uint64_t dim, const std::string& source
              "fc_param": {"num_output": 1}},
             {"name": "loss", "type": "BinaryCrossEntropyLoss", "bottom": ["logit", "label"],
              "top": "loss"}]})");
-  absl::StatusOr<ModelConfig> config = ParseModelConfig(text, "clock_device", {}, LayerGrammars());
+  absl::StatusOr<model::ModelConfig> config =
+      model::ParseModelConfig(text, "clock_device", {}, model::LayerGrammars());
   Must(config.status());
   return *std::move(config);
 }
 
 // Writes one epoch: keys by a power law of exponent 1.05, as `cistern data generate` draws them.
-std::string WriteData(const Flags& flags, const ModelConfig& config, const std::string& folder) {
+std::string WriteData(const Flags& flags, const model::ModelConfig& config,
+                      const std::string& folder) {
   LocalFileSystem files;
-  auto writer = data::CreateSampleSetWriter(files, folder, DataSetOf(config, "x"), 0);
+  auto writer = data::CreateSampleSetWriter(files, folder, model::DataSetOf(config, "x"), 0);
   Must(writer.status());
   std::mt19937_64 random(1);
   const std::vector<uint64_t> sizes = SlotSizes(flags.keys);
@@ -241,8 +243,8 @@ std::string WriteData(const Flags& flags, const ModelConfig& config, const std::
   return folder + "/" + (*writer)->source();
 }
 
-std::unique_ptr<data::PassSource> OpenSource(const Flags& flags, const ModelConfig& config) {
-  const data::DataSetOptions data = DataSetOf(config, config.data.source);
+std::unique_ptr<data::PassSource> OpenSource(const Flags& flags, const model::ModelConfig& config) {
+  const data::DataSetOptions data = model::DataSetOf(config, config.data.source);
   data::PassOptions options;
   options.shape = data.shape;
   options.batchsize = flags.batch;
@@ -296,7 +298,8 @@ class Places {
 
 class Run {
  public:
-  Run(const Flags& flags, const ModelConfig& config, ParameterClient& client, DeviceContext& device)
+  Run(const Flags& flags, const model::ModelConfig& config, ParameterClient& client,
+      DeviceContext& device)
       : flags_(flags),
         clock_(flags),
         row_bytes_(client.layout(0).full_floats() * sizeof(float) + 1),
@@ -403,7 +406,7 @@ class Run {
 };
 
 nlohmann::ordered_json MeasureDim(const Flags& flags, uint64_t dim, const std::string& source) {
-  const ModelConfig config = ConfigOf(flags, dim, source);
+  const model::ModelConfig config = ConfigOf(flags, dim, source);
   server::ServerOptions server;
   server.staged_limit_bytes = uint64_t{64} << 30;
   absl::StatusOr<std::unique_ptr<server::ServerNode>> node = server::ServerNode::Create(server);

@@ -94,9 +94,9 @@ std::string ModelFile(const std::string& model) {
 // A model whose row of key k has weights that depend on k and the commit; keys 0 .. rows - 1.
 class RandomModel : public CommittedModel {
  public:
-  RandomModel(const ModelConfig& config, uint64_t rows) : rows_(rows) {
+  RandomModel(const model::ModelConfig& config, uint64_t rows) : rows_(rows) {
     DeviceContext device;
-    const auto model = Model::Create(config, device).value();
+    const auto model = model::Model::Create(config, device).value();
     schema_ = model->schema();
     for (size_t i = 0; i < static_cast<size_t>(schema_.dense_tables_size()); ++i) {
       dense_.push_back(model->ReadDense(i).value());
@@ -152,7 +152,8 @@ struct Flags {
 void MakeFolder(const Flags& flags) {
   if (std::filesystem::exists(flags.folder + "/HEAD")) return;
   const std::string text = ModelFile(flags.model);
-  const ModelConfig config = ParseModelConfig(text, "bench.json", {}, LayerGrammars()).value();
+  const model::ModelConfig config =
+      model::ParseModelConfig(text, "bench.json", {}, model::LayerGrammars()).value();
   RandomModel model(config, flags.rows);
   LocalFileSystem files;
   const auto start = Clock::now();
@@ -167,8 +168,9 @@ void MakeFolder(const Flags& flags) {
 // The network for serve_peers.py.
 void WriteOnnx(const Flags& flags) {
   if (flags.onnx.empty()) return;
-  const ModelConfig config =
-      ParseModelConfig(ModelFile(flags.model), "bench.json", {}, LayerGrammars()).value();
+  const model::ModelConfig config =
+      model::ParseModelConfig(ModelFile(flags.model), "bench.json", {}, model::LayerGrammars())
+          .value();
   RandomModel model(config, 0);
   LocalFileSystem files;
   CISTERN_CHECK(WriteOnnxModel(files, config, model, {flags.onnx}).ok());
@@ -297,7 +299,8 @@ void Lookups(const Flags& flags) {
 void ChangesUnderLoad(const Flags& flags, serve::Predictor& predictor, double rate) {
   LocalFileSystem files;
   const std::string text = ModelFile(flags.model);
-  const ModelConfig config = ParseModelConfig(text, "bench.json", {}, LayerGrammars()).value();
+  const model::ModelConfig config =
+      model::ParseModelConfig(text, "bench.json", {}, model::LayerGrammars()).value();
   RandomModel model(config, flags.rows);
   std::atomic<bool> stop{false};
   std::vector<double> seconds, publish_seconds;

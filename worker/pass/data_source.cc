@@ -26,9 +26,9 @@ constexpr int kMaxReadingThreads = 8;
 constexpr size_t kFirstSamples = size_t{1} << 17;
 
 // The bytes of one distinct key, by input: its values in all tables that read the input.
-absl::StatusOr<std::vector<size_t>> ValueBytes(const ModelConfig& config) {
+absl::StatusOr<std::vector<size_t>> ValueBytes(const model::ModelConfig& config) {
   std::vector<size_t> bytes(config.data.sparse.size(), 0);
-  for (const EmbeddingConfig& embedding : config.embeddings) {
+  for (const model::EmbeddingConfig& embedding : config.embeddings) {
     CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(embedding.spec));
     bytes[embedding.input] += layout.full_floats() * sizeof(float) + 1;
   }
@@ -69,22 +69,22 @@ bool CountsOccurrences(const v1::TableSpec& spec) {
 
 // The device collector of the keys of a run's passes; null: the host collects them. A GPU collects
 // keys unless several workers count shows or sightings, which the host counts per occurrence.
-absl::StatusOr<std::unique_ptr<data::KeyCollector>> CollectorOf(const ModelConfig& config,
+absl::StatusOr<std::unique_ptr<data::KeyCollector>> CollectorOf(const model::ModelConfig& config,
                                                                 DeviceContext& device,
                                                                 ProcessGroup* group) {
   const size_t inputs = config.data.sparse.size();
   if (device.kind() == DeviceKind::kCpu) return std::unique_ptr<data::KeyCollector>();
   // Segments that a GPU builds do not say which key of an output an occurrence is.
   if (!config.cistern.key_weights.empty()) return data::KeyCollector::OnHost(inputs);
-  if (group == nullptr) return CollectKeysOn(device, inputs);
-  for (const EmbeddingConfig& embedding : config.embeddings) {
+  if (group == nullptr) return model::CollectKeysOn(device, inputs);
+  for (const model::EmbeddingConfig& embedding : config.embeddings) {
     if (CountsOccurrences(embedding.spec)) return std::unique_ptr<data::KeyCollector>();
   }
-  return CollectSharedKeysOn(device, inputs);
+  return model::CollectSharedKeysOn(device, inputs);
 }
 
 absl::StatusOr<std::unique_ptr<data::PassSource>> Open(
-    const ModelConfig& config, const data::DataSetOptions& data, const PassMemory& memory,
+    const model::ModelConfig& config, const data::DataSetOptions& data, const PassMemory& memory,
     DeviceContext& device, ProcessGroup* group, data::PassOptions options,
     const data::PassCursor& start, data::PassSource::OpenStream open) {
   std::vector<data::SequenceSlots> sequences;
@@ -115,8 +115,8 @@ absl::StatusOr<std::unique_ptr<data::PassSource>> Open(
       start, std::move(keys), std::move(coordinator));
 }
 
-data::DataSetOptions TrainingDataOf(const ModelConfig& config, data::BadData* bad_data) {
-  data::DataSetOptions data = DataSetOf(config, config.data.source);
+data::DataSetOptions TrainingDataOf(const model::ModelConfig& config, data::BadData* bad_data) {
+  data::DataSetOptions data = model::DataSetOf(config, config.data.source);
   data.num_samples = config.data.num_samples;
   data.keysets = config.data.keysets;
   data.labels = LabelRuleOf(config);
@@ -126,16 +126,16 @@ data::DataSetOptions TrainingDataOf(const ModelConfig& config, data::BadData* ba
   return data;
 }
 
-data::FileCompletes CompletesOf(const StreamConfig& stream) {
+data::FileCompletes CompletesOf(const model::StreamConfig& stream) {
   return stream.complete == "age"      ? data::FileCompletes::kByAge
          : stream.complete == "marker" ? data::FileCompletes::kByMarker
                                        : data::FileCompletes::kByName;
 }
 
-absl::StatusOr<std::unique_ptr<data::FeedSource>> OpenStreamSource(const ModelConfig& config,
+absl::StatusOr<std::unique_ptr<data::FeedSource>> OpenStreamSource(const model::ModelConfig& config,
                                                                    const data::DataSetOptions& data,
                                                                    data::FeedStatus* status) {
-  const StreamConfig& stream = *config.cistern.stream;
+  const model::StreamConfig& stream = *config.cistern.stream;
   data::FeedSourceOptions options;
   options.source = stream.source;
   options.recipe = stream.recipe;
@@ -154,10 +154,10 @@ absl::StatusOr<std::unique_ptr<data::FeedSource>> OpenStreamSource(const ModelCo
 // Makes the slices of a stream the epochs of `options`. start: is put into the order of its
 // partitions.
 absl::StatusOr<std::shared_ptr<data::Feed>> OpenFeed(
-    const ModelConfig& config, const data::DataSetOptions& data, const PassMemory& memory,
+    const model::ModelConfig& config, const data::DataSetOptions& data, const PassMemory& memory,
     const ProcessGroup* group, const FeedCalls& calls, data::PassOptions* options,
     data::DataPlace* start) {
-  const StreamConfig& stream = *config.cistern.stream;
+  const model::StreamConfig& stream = *config.cistern.stream;
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<data::FeedSource> source,
                            OpenStreamSource(config, data, calls.status));
   data::FeedOptions feed;
@@ -194,14 +194,14 @@ absl::Status ReadFirst(const data::DataSetOptions& data) {
 
 }  // namespace
 
-data::LabelRule LabelRuleOf(const ModelConfig& config) {
-  for (const LayerConfig& layer : config.layers) {
+data::LabelRule LabelRuleOf(const model::ModelConfig& config) {
+  for (const model::LayerConfig& layer : config.layers) {
     if (layer.type == "MultiCrossEntropyLoss") return data::LabelRule::kProbabilityOrNone;
   }
   return data::LabelRule::kProbability;
 }
 
-absl::Status CheckTrainingData(const ModelConfig& config) {
+absl::Status CheckTrainingData(const model::ModelConfig& config) {
   data::BadData bad_data;
   data::DataSetOptions data = TrainingDataOf(config, &bad_data);
   if (config.cistern.stream) {
@@ -210,21 +210,21 @@ absl::Status CheckTrainingData(const ModelConfig& config) {
     CISTERN_RETURN_IF_ERROR(AddContext(ReadFirst(data), "layers[0].source"));
   }
   if (config.data.eval_source.empty()) return absl::OkStatus();
-  data = DataSetOf(config, config.data.eval_source);
+  data = model::DataSetOf(config, config.data.eval_source);
   data.num_samples = config.data.eval_num_samples;
   data.labels = LabelRuleOf(config);
   return AddContext(ReadFirst(data), "layers[0].eval_source");
 }
 
-std::optional<uint64_t> SamplesOfEpoch(const ModelConfig& config) {
+std::optional<uint64_t> SamplesOfEpoch(const model::ModelConfig& config) {
   if (config.cistern.stream) return std::nullopt;
-  data::DataSetOptions data = DataSetOf(config, config.data.source);
+  data::DataSetOptions data = model::DataSetOf(config, config.data.source);
   data.num_samples = config.data.num_samples;
   const absl::StatusOr<std::unique_ptr<data::SampleReader>> reader = data::OpenDataSet(data);
   return reader.ok() ? (*reader)->Samples() : std::nullopt;
 }
 
-std::string FewStreamsWarning(const ModelConfig& config, uint64_t workers) {
+std::string FewStreamsWarning(const model::ModelConfig& config, uint64_t workers) {
   const uint64_t wanted = config.cistern.streams;
   if (wanted <= 1 || workers <= 1) return "";
   uint64_t has = wanted;  // if there are fewer files, they are divided
@@ -242,14 +242,15 @@ std::string FewStreamsWarning(const ModelConfig& config, uint64_t workers) {
                       ", or set cistern.streams=1, so that all workers read");
 }
 
-PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config) {
+PassMemory PassMemoryOn(const DeviceContext& device, const model::ModelConfig& config) {
   const uint64_t host = config.cistern.pass_memory_mb << 20;
   if (device.kind() == DeviceKind::kCpu) return {host, false, 0};
   // Leaves 1/16 for CUDA's libraries, which allocate later.
   const uint64_t left = (device.pool().cap_bytes() - device.pool().bytes()) / 16 * 15;
   // Three stages carry rows: of the trainer, the pipeline and the committer. A pass smaller than a
   // chunk uses smaller chunks.
-  constexpr uint64_t kChunks = 3 * RowStage::kChunks, kStages = kChunks * RowStage::kChunkBytes;
+  constexpr uint64_t kChunks = 3 * model::RowStage::kChunks,
+                     kStages = kChunks * model::RowStage::kChunkBytes;
   const uint64_t most = std::max(left > kStages ? (left - kStages) / 4 : 0, left / (4 + kChunks));
   const uint64_t wanted = config.cistern.device_memory_mb << 20;
   const bool device_bound = wanted == 0 || most < wanted;
@@ -257,9 +258,9 @@ PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config) 
 }
 
 absl::StatusOr<std::unique_ptr<data::PassSource>> OpenTrainingData(
-    const ModelConfig& config, const PassMemory& memory, DeviceContext& device, ProcessGroup* group,
-    const data::PassCursor& start, data::BadData* bad_data, data::ReadCounts* counts,
-    const FeedCalls& feed) {
+    const model::ModelConfig& config, const PassMemory& memory, DeviceContext& device,
+    ProcessGroup* group, const data::PassCursor& start, data::BadData* bad_data,
+    data::ReadCounts* counts, const FeedCalls& feed) {
   data::PassOptions options;
   options.batchsize = config.solver.batchsize;
   options.max_batches = config.solver.max_iter;
@@ -297,9 +298,9 @@ absl::StatusOr<std::unique_ptr<data::PassSource>> OpenTrainingData(
 }
 
 absl::StatusOr<std::unique_ptr<data::PassSource>> OpenEvaluationData(
-    const ModelConfig& config, const PassMemory& memory, DeviceContext& device, ProcessGroup* group,
-    data::LabelRule labels, const std::vector<std::string>& files, uint64_t max_batches,
-    const data::PassCursor& start, data::PassSource::OpenReader open) {
+    const model::ModelConfig& config, const PassMemory& memory, DeviceContext& device,
+    ProcessGroup* group, data::LabelRule labels, const std::vector<std::string>& files,
+    uint64_t max_batches, const data::PassCursor& start, data::PassSource::OpenReader open) {
   data::PassOptions options;
   options.batchsize = config.solver.batchsize_eval;
   options.max_batches = max_batches;
@@ -313,7 +314,7 @@ absl::StatusOr<std::unique_ptr<data::PassSource>> OpenEvaluationData(
             ": layers[0].eval_source: missing; name the evaluation data there or in this call")),
         {"data"});
   }
-  data::DataSetOptions data = DataSetOf(config, source);
+  data::DataSetOptions data = model::DataSetOf(config, source);
   data.labels = labels;
   if (files.empty()) data.num_samples = config.data.eval_num_samples;
   return Open(config, data, memory, device, group, options, start,
@@ -323,8 +324,8 @@ absl::StatusOr<std::unique_ptr<data::PassSource>> OpenEvaluationData(
 }
 
 absl::StatusOr<std::unique_ptr<data::Pass>> NextPass(data::PassSource& source,
-                                                     const ModelConfig& config, ProcessGroup* group,
-                                                     PassUse use) {
+                                                     const model::ModelConfig& config,
+                                                     ProcessGroup* group, PassUse use) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<data::Pass> pass, source.Next());
   if (pass == nullptr) return pass;
   if (config.cistern.sample_weights) {
@@ -337,7 +338,7 @@ absl::StatusOr<std::unique_ptr<data::Pass>> NextPass(data::PassSource& source,
   options.keep_keys.resize(config.data.sparse.size());
   options.count_clicks.resize(config.data.sparse.size());
   if (use == PassUse::kTrain) {
-    for (const EmbeddingConfig& embedding : config.embeddings) {
+    for (const model::EmbeddingConfig& embedding : config.embeddings) {
       if (CountsOccurrences(embedding.spec)) {
         options.count_clicks[embedding.input] = true;
       }

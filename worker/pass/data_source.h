@@ -19,15 +19,15 @@ namespace cistern {
 // Opens the training and evaluation data of a run of this model and reads the first sample of each,
 // so that bad data fails the run before it starts rather than hours later. kInvalidArgument: a file
 // is missing or has another shape; kDataLoss, kOutOfRange: invalid content, or no samples.
-absl::Status CheckTrainingData(const ModelConfig& config);
+absl::Status CheckTrainingData(const model::ModelConfig& config);
 
 // The number of samples of the training data, an epoch, if it ends and they are known without
 // reading them.
-std::optional<uint64_t> SamplesOfEpoch(const ModelConfig& config);
+std::optional<uint64_t> SamplesOfEpoch(const model::ModelConfig& config);
 
 // What to tell a user whose training data has fewer streams than there are workers; empty if it has
 // enough, is read in the order of its files, or cannot be read.
-std::string FewStreamsWarning(const ModelConfig& config, uint64_t workers);
+std::string FewStreamsWarning(const model::ModelConfig& config, uint64_t workers);
 
 // The memory limits of a pass.
 struct PassMemory {
@@ -40,7 +40,7 @@ struct PassMemory {
 // free memory after the chunks that carry rows. Four parts need memory at the same time: the pass
 // in training, the next pass, its key collector, and a pass in evaluation. Call it after the model
 // has its memory.
-PassMemory PassMemoryOn(const DeviceContext& device, const ModelConfig& config);
+PassMemory PassMemoryOn(const DeviceContext& device, const model::ModelConfig& config);
 
 // Of training data that never ends (cistern.stream).
 struct FeedCalls {
@@ -54,27 +54,28 @@ struct FeedCalls {
 // the source; null: a single worker. bad_data: counts what cistern.on_bad_data leaves out, outlives
 // the source; null: a bad file is an error.
 absl::StatusOr<std::unique_ptr<data::PassSource>> OpenTrainingData(
-    const ModelConfig& config, const PassMemory& memory, DeviceContext& device, ProcessGroup* group,
-    const data::PassCursor& start = {}, data::BadData* bad_data = nullptr,
+    const model::ModelConfig& config, const PassMemory& memory, DeviceContext& device,
+    ProcessGroup* group, const data::PassCursor& start = {}, data::BadData* bad_data = nullptr,
     data::ReadCounts* counts = nullptr, const FeedCalls& feed = {});
 
 // The label values that the model's loss accepts.
-data::LabelRule LabelRuleOf(const ModelConfig& config);
+data::LabelRule LabelRuleOf(const model::ModelConfig& config);
 
 // Opens the passes of evaluation data, in file order, read once, without segments.
 // labels: the accepted values. files: file lists or data files, read in order. max_batches: 0 =
 // all. start: the end of an earlier pass of the same data, or its beginning. open: opens the
 // samples instead of `files`; null: the files.
 absl::StatusOr<std::unique_ptr<data::PassSource>> OpenEvaluationData(
-    const ModelConfig& config, const PassMemory& memory, DeviceContext& device, ProcessGroup* group,
-    data::LabelRule labels, const std::vector<std::string>& files, uint64_t max_batches,
-    const data::PassCursor& start = {}, data::PassSource::OpenReader open = nullptr);
+    const model::ModelConfig& config, const PassMemory& memory, DeviceContext& device,
+    ProcessGroup* group, data::LabelRule labels, const std::vector<std::string>& files,
+    uint64_t max_batches, const data::PassCursor& start = {},
+    data::PassSource::OpenReader open = nullptr);
 
 // Returns the next pass of a source opened with `group`, its rows distributed among the workers;
 // null at the end. The weights of samples to train are scaled (sample_weights.h).
 enum class PassUse { kTrain, kEvaluate };
 absl::StatusOr<std::unique_ptr<data::Pass>> NextPass(data::PassSource& source,
-                                                     const ModelConfig& config, ProcessGroup* group,
-                                                     PassUse use);
+                                                     const model::ModelConfig& config,
+                                                     ProcessGroup* group, PassUse use);
 
 }  // namespace cistern

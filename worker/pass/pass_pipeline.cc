@@ -4,7 +4,7 @@
 
 namespace cistern {
 
-absl::Status CarryOver(const ReadyPass& before, RowStage& stage, ReadyPass& now) {
+absl::Status CarryOver(const ReadyPass& before, model::RowStage& stage, ReadyPass& now) {
   for (size_t e = 0; e < now.tables.size(); ++e) {
     CISTERN_RETURN_IF_ERROR(
         stage.Carry(*before.tables[e], now.carried[e].from, now.carried[e].to, *now.tables[e]));
@@ -12,7 +12,7 @@ absl::Status CarryOver(const ReadyPass& before, RowStage& stage, ReadyPass& now)
   return absl::OkStatus();
 }
 
-PassPipeline::PassPipeline(const ModelConfig& config, ParameterClient& client,
+PassPipeline::PassPipeline(const model::ModelConfig& config, ParameterClient& client,
                            DeviceContext& device, ProcessGroup* group,
                            std::unique_ptr<data::PassSource> source, TraceFile* trace,
                            std::optional<bool> reads_ahead)
@@ -182,8 +182,8 @@ absl::Status PassPipeline::PullMissing(size_t embedding, PassId pass, absl::Span
   const size_t input = config_.embeddings[embedding].input;
   const TableId table_id = static_cast<TableId>(embedding);
   const absl::Span<const Key> keys = now.pass->keys[input].keys();
-  now.tables.push_back(std::make_unique<PassTable>(client_.layout(table_id), device_));
-  PassTable& table = *now.tables.back();
+  now.tables.push_back(std::make_unique<model::PassTable>(client_.layout(table_id), device_));
+  model::PassTable& table = *now.tables.back();
   // Every row is pulled or carried over.
   CISTERN_RETURN_IF_ERROR(table.Resize(keys.size(), MemoryFill::kAny));
   table.set_keys(keys);

@@ -32,7 +32,7 @@ namespace cistern {
 // A pass with its rows. After CarryOver the tables are complete.
 struct ReadyPass {
   std::unique_ptr<data::Pass> pass;
-  std::vector<std::unique_ptr<PassTable>> tables;  // by embedding
+  std::vector<std::unique_ptr<model::PassTable>> tables;  // by embedding
   // The rows of keys that the previous pass also holds: in its table (from) and in this one (to).
   struct Carried {
     std::vector<Row> from, to;
@@ -43,7 +43,7 @@ struct ReadyPass {
 };
 
 // Copies the carried rows from `before`, on which the device has finished its work.
-absl::Status CarryOver(const ReadyPass& before, RowStage& stage, ReadyPass& now);
+absl::Status CarryOver(const ReadyPass& before, model::RowStage& stage, ReadyPass& now);
 
 // Threads: one thread calls Next, any thread the others; the pipeline has threads of its own.
 class PassPipeline {
@@ -55,7 +55,7 @@ class PassPipeline {
   // pulled; not set: on a GPU that trains alone. A CPU would only take time from training, and
   // memory. Several workers read the same number of passes: one that stopped while the others read
   // on would leave them waiting for the group.
-  PassPipeline(const ModelConfig& config, ParameterClient& client, DeviceContext& device,
+  PassPipeline(const model::ModelConfig& config, ParameterClient& client, DeviceContext& device,
                ProcessGroup* group, std::unique_ptr<data::PassSource> source,
                TraceFile* trace = nullptr, std::optional<bool> reads_ahead = std::nullopt);
   ~PassPipeline();
@@ -99,7 +99,7 @@ class PassPipeline {
   absl::Status PullMissing(size_t embedding, PassId pass, absl::Span<const Row> missing,
                            ReadyPass& now);
 
-  const ModelConfig& config_;
+  const model::ModelConfig& config_;
   ParameterClient& client_;
   DeviceContext& device_;
   ProcessGroup* const group_;
@@ -107,7 +107,7 @@ class PassPipeline {
   const std::unique_ptr<data::PassSource> source_;
   TraceFile* const trace_;
   const bool reads_ahead_;
-  RowStage stage_;  // used by the thread that pulls
+  model::RowStage stage_;  // used by the thread that pulls
 
   mutable absl::Mutex mutex_;
   // What the reading thread hands over: whether there is a pass, and the pass, an error or the end.

@@ -20,7 +20,7 @@ struct Uses {
 };
 
 // Named as the recipe does, or by place: "slots[3]".
-std::string SlotName(const ModelConfig& config, const ColumnNames& names, size_t input,
+std::string SlotName(const model::ModelConfig& config, const ColumnNames& names, size_t input,
                      uint32_t slot) {
   size_t place = slot;
   for (size_t i = 0; i < input; ++i) place += config.data.sparse[i].slot_num;
@@ -67,7 +67,7 @@ bool IsPositive(const data::SampleBlock& block, size_t label_dim, size_t sample)
   return block.label[sample * label_dim] > 0.5f;
 }
 
-std::vector<SlotLook> LookAtSlots(const ModelConfig& config, const ColumnNames& names,
+std::vector<SlotLook> LookAtSlots(const model::ModelConfig& config, const ColumnNames& names,
                                   const data::SampleBlock& block) {
   std::vector<SlotLook> looks;
   for (size_t input = 0; input < block.sparse.size(); ++input) {
@@ -122,7 +122,7 @@ struct Constants {
 };
 
 // Removes those that have another value in `block`.
-void RemoveVarying(const ModelConfig& config, const data::SampleBlock& head,
+void RemoveVarying(const model::ModelConfig& config, const data::SampleBlock& head,
                    const data::SampleBlock& block, Constants* constants) {
   std::erase_if(constants->slots, [&](const SlotLook* look) {
     const data::SparseColumn& column = block.sparse[look->input];
@@ -144,7 +144,7 @@ void RemoveVarying(const ModelConfig& config, const data::SampleBlock& head,
 }
 
 // Reads on, after the head of the data, as long as something is constant. Returns the samples read.
-absl::StatusOr<size_t> ReadOn(const ModelConfig& config, const data::DataSetOptions& data,
+absl::StatusOr<size_t> ReadOn(const model::ModelConfig& config, const data::DataSetOptions& data,
                               const data::SampleBlock& head, Constants* constants) {
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<data::SampleReader> reader,
                            data::OpenDataSet(data));
@@ -163,8 +163,8 @@ absl::StatusOr<size_t> ReadOn(const ModelConfig& config, const data::DataSetOpti
 class Looker {
  public:
   // data: of the training.
-  Looker(const ModelConfig& config, const ColumnNames& names, const data::DataSetOptions& data,
-         const Head& train, const Head* eval)
+  Looker(const model::ModelConfig& config, const ColumnNames& names,
+         const data::DataSetOptions& data, const Head& train, const Head* eval)
       : config_(config),
         names_(names),
         data_(data),
@@ -273,7 +273,7 @@ class Looker {
   // Whether a threshold of the column separates the classes.
   static bool Separates(std::vector<std::pair<float, bool>> values) {
     std::sort(values.begin(), values.end());
-    PairCount pairs;
+    model::PairCount pairs;
     for (size_t first = 0; first < values.size();) {
       uint64_t counts[2] = {0, 0};
       size_t i = first;
@@ -312,7 +312,7 @@ class Looker {
       look_.warnings.push_back(
           "the learning rate of the dense weights is 0: they keep their first values");
     }
-    for (const EmbeddingConfig& embedding : config_.embeddings) {
+    for (const model::EmbeddingConfig& embedding : config_.embeddings) {
       if (embedding.optimizer.schedule.base != 0) continue;
       look_.warnings.push_back(absl::StrCat("the learning rate of the rows of '", embedding.name,
                                             "' is 0: they keep their first values"));
@@ -327,7 +327,7 @@ class Looker {
         " samples: it probably contains what happened after the click; leave it out"));
   }
 
-  const ModelConfig& config_;
+  const model::ModelConfig& config_;
   const ColumnNames& names_;
   const data::DataSetOptions& data_;
   const data::SampleBlock& train_;
@@ -339,12 +339,12 @@ class Looker {
   DataLook look_;
 };
 
-absl::StatusOr<DataLook> LookAtSamples(const ModelConfig& config, const ColumnNames& names) {
-  data::DataSetOptions data = DataSetOf(config, config.data.source);
+absl::StatusOr<DataLook> LookAtSamples(const model::ModelConfig& config, const ColumnNames& names) {
+  data::DataSetOptions data = model::DataSetOf(config, config.data.source);
   data.num_samples = config.data.num_samples;
   CISTERN_ASSIGN_OR_RETURN(const Head train, ReadHead(data));
   if (config.data.eval_source.empty()) return Looker(config, names, data, train, nullptr).Look();
-  data::DataSetOptions eval_data = DataSetOf(config, config.data.eval_source);
+  data::DataSetOptions eval_data = model::DataSetOf(config, config.data.eval_source);
   eval_data.num_samples = config.data.eval_num_samples;
   CISTERN_ASSIGN_OR_RETURN(const Head eval, ReadHead(eval_data));
   return Looker(config, names, data, train, &eval).Look();
@@ -352,7 +352,7 @@ absl::StatusOr<DataLook> LookAtSamples(const ModelConfig& config, const ColumnNa
 
 }  // namespace
 
-absl::StatusOr<DataLook> LookAtData(const ModelConfig& config, const ColumnNames& names,
+absl::StatusOr<DataLook> LookAtData(const model::ModelConfig& config, const ColumnNames& names,
                                     uint64_t workers) {
   if (config.cistern.stream) return DataLook();  // looking would wait for its samples
   CISTERN_ASSIGN_OR_RETURN(DataLook look, LookAtSamples(config, names));

@@ -30,7 +30,7 @@ struct DataLook {
 //   - fewer streams than workers.
 // names: of the columns, for the warnings; a slot without a name is "slots[3]".
 // Errors: those of opening and reading the data.
-absl::StatusOr<DataLook> LookAtData(const ModelConfig& config, const ColumnNames& names = {},
+absl::StatusOr<DataLook> LookAtData(const model::ModelConfig& config, const ColumnNames& names = {},
                                     uint64_t workers = 1);
 
 }  // namespace cistern

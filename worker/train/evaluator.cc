@@ -17,16 +17,17 @@
 namespace cistern {
 namespace {
 
-MetricOptions MetricOptionsOf(const ModelConfig& config, data::LabelRule labels) {
-  MetricOptions options;
+model::MetricOptions MetricOptionsOf(const model::ModelConfig& config, data::LabelRule labels) {
+  model::MetricOptions options;
   if (labels == data::LabelRule::kProbabilityOrNone) options.masked_below = data::kNoLabelBelow;
   options.label_dim = config.data.label_dim;
   options.label_names = config.data.label_names;
   for (const std::string& name : config.solver.eval_metrics) {
-    if (const std::optional<Metric> metric = FindMetric(name)) options.metrics.push_back(*metric);
+    if (const std::optional<model::Metric> metric = model::FindMetric(name))
+      options.metrics.push_back(*metric);
   }
-  for (const LayerConfig& layer : config.layers) {
-    if (layer.is_loss()) options.label_weights = layer.own<LossConfig>().target_weight;
+  for (const model::LayerConfig& layer : config.layers) {
+    if (layer.is_loss()) options.label_weights = layer.own<model::LossConfig>().target_weight;
   }
   return options;
 }
@@ -35,7 +36,7 @@ using Groups = std::vector<std::optional<Key>>;
 
 // The group key of each sample; nullopt for an empty slot.
 absl::StatusOr<Groups> GroupsOf(const data::Pass& pass, const data::HostBatch& batch,
-                                const GroupSlot& group, const ModelConfig& config) {
+                                const model::GroupSlot& group, const model::ModelConfig& config) {
   const data::HostSparseBatch& sparse = batch.sparse[group.input];
   const uint32_t place =
       data::PlacesOfSlot(config.data.sparse[group.input].sequences, group.slot).first;
@@ -64,8 +65,8 @@ std::vector<double> MarginsOf(const std::vector<float>& logits, size_t predictio
   return margins;
 }
 
-void Summarize(const MetricValues& values, EvalSummary* summary) {
-  for (const MetricValue& value : values) {
+void Summarize(const model::MetricValues& values, EvalSummary* summary) {
+  for (const model::MetricValue& value : values) {
     if (value.name == "auc") {
       summary->auc = value.value;
       summary->auc_note = value.note;
@@ -100,8 +101,8 @@ std::shared_ptr<const report::ScoreDetail> DetailOf(const report::ScoreCollector
 
 }  // namespace
 
-Evaluator::Evaluator(const ModelConfig& config, ParameterClient& client, Model& model,
-                     RowStage& stage, DeviceContext& device, ProcessGroup* group,
+Evaluator::Evaluator(const model::ModelConfig& config, ParameterClient& client, model::Model& model,
+                     model::RowStage& stage, DeviceContext& device, ProcessGroup* group,
                      data::LabelRule labels, std::vector<std::string> files, uint64_t max_batches)
     : config_(config),
       client_(client),
@@ -115,7 +116,7 @@ Evaluator::Evaluator(const ModelConfig& config, ParameterClient& client, Model& 
       max_batches_(max_batches) {}
 
 absl::Status Evaluator::FillTables(const data::Pass& pass, const ReadyPass* live,
-                                   std::vector<std::unique_ptr<PassTable>>& tables,
+                                   std::vector<std::unique_ptr<model::PassTable>>& tables,
                                    EvalSummary* summary, std::vector<std::vector<bool>>* unseen) {
   unseen->assign(config_.embeddings.size(), {});
   CISTERN_RETURN_IF_ERROR(device_.stream().Wait());  // pending steps may update the rows of `live`
@@ -123,8 +124,8 @@ absl::Status Evaluator::FillTables(const data::Pass& pass, const ReadyPass* live
     const size_t input = config_.embeddings[e].input;
     const TableId id = static_cast<TableId>(e);
     const absl::Span<const Key> keys = pass.keys[input].keys();
-    tables.push_back(std::make_unique<PassTable>(client_.layout(id), device_));
-    PassTable& table = *tables.back();
+    tables.push_back(std::make_unique<model::PassTable>(client_.layout(id), device_));
+    model::PassTable& table = *tables.back();
     CISTERN_RETURN_IF_ERROR(table.Resize(keys.size()));
     table.set_keys(keys);
     summary->keys += keys.size();
@@ -168,7 +169,7 @@ void Evaluator::Keep(std::unique_ptr<data::Pass> pass, bool is_last) {
 
 class Evaluator::Scores {
  public:
-  Scores(const ModelConfig& config, data::LabelRule labels, DeviceContext& device)
+  Scores(const model::ModelConfig& config, data::LabelRule labels, DeviceContext& device)
       : labels_(labels), metrics_(OptionsOf(config, labels, device)) {}
 
   absl::Status Add(const ScoredBatch& scored) {
@@ -190,9 +191,9 @@ class Evaluator::Scores {
   EvalSummary summary;
 
  private:
-  static MetricOptions OptionsOf(const ModelConfig& config, data::LabelRule labels,
-                                 DeviceContext& device) {
-    MetricOptions options = MetricOptionsOf(config, labels);
+  static model::MetricOptions OptionsOf(const model::ModelConfig& config, data::LabelRule labels,
+                                        DeviceContext& device) {
+    model::MetricOptions options = MetricOptionsOf(config, labels);
     if (device.kind() == DeviceKind::kCuda) {
       options.sort = [&device](std::vector<float>* scores) { SortScoresOn(device, scores); };
     }
@@ -201,12 +202,12 @@ class Evaluator::Scores {
 
   const SteadyTime start_ = std::chrono::steady_clock::now();
   const data::LabelRule labels_;
-  MetricSet metrics_;
+  model::MetricSet metrics_;
   report::ScoreCollector details_;
 };
 
 absl::Status Evaluator::Score(const data::Pass& pass, const std::vector<bool>* is_drawn,
-                              absl::Span<PassTable* const> tables, bool has_groups,
+                              absl::Span<model::PassTable* const> tables, bool has_groups,
                               const Visit& visit, const Inspect& inspect,
                               const std::vector<std::vector<bool>>* unseen, Scores* scores) {
   std::vector<float> logits;
@@ -238,7 +239,7 @@ absl::StatusOr<EvalSummary> Evaluator::ScorePass(const ReadyPass& ready, uint64_
   std::vector<uint64_t> sizes;
   for (const data::HostBatch& batch : ready.pass->batches) sizes.push_back(batch.all);
   const std::vector<bool> is_drawn = DrawBatches(sizes, most, draw);
-  std::vector<PassTable*> tables;
+  std::vector<model::PassTable*> tables;
   for (const auto& table : ready.tables) tables.push_back(table.get());
   Scores scores(config_, labels_, device_);
   CISTERN_RETURN_IF_ERROR(Score(*ready.pass, &is_drawn, tables, /*has_groups=*/group_ == nullptr,
@@ -251,10 +252,10 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
   Scores scores(config_, labels_, device_);
   EvalSummary& summary = scores.summary;
   const auto score = [&](const data::Pass& pass) -> absl::Status {
-    std::vector<std::unique_ptr<PassTable>> tables;
+    std::vector<std::unique_ptr<model::PassTable>> tables;
     std::vector<std::vector<bool>> unseen;
     CISTERN_RETURN_IF_ERROR(FillTables(pass, live, tables, &summary, &unseen));
-    std::vector<PassTable*> borrowed;
+    std::vector<model::PassTable*> borrowed;
     for (const auto& table : tables) borrowed.push_back(table.get());
     CISTERN_RETURN_IF_ERROR(model_.BringUp(borrowed));
     return Score(pass, /*is_drawn=*/nullptr, borrowed, /*has_groups=*/true, visit, inspect, &unseen,

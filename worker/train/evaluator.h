@@ -27,9 +27,9 @@ class Evaluator {
   // files; empty: the model's eval_source. max_batches: 0 = all of it.
   // device: the model's. stage, group (the workers of the model; null: a single worker): used by
   // the thread that calls Run. Borrowed objects must outlive this one.
-  Evaluator(const ModelConfig& config, ParameterClient& client, Model& model, RowStage& stage,
-            DeviceContext& device, ProcessGroup* group, data::LabelRule labels,
-            std::vector<std::string> files, uint64_t max_batches);
+  Evaluator(const model::ModelConfig& config, ParameterClient& client, model::Model& model,
+            model::RowStage& stage, DeviceContext& device, ProcessGroup* group,
+            data::LabelRule labels, std::vector<std::string> files, uint64_t max_batches);
 
   // Reads the samples that `open` opens instead of files. Call it before Run.
   void ReadFrom(data::PassSource::OpenReader open) { open_ = std::move(open); }
@@ -43,7 +43,7 @@ class Evaluator {
   struct Inspected {
     const data::Pass& pass;
     const data::HostBatch& batch;
-    absl::Span<PassTable* const> tables;           // by embedding
+    absl::Span<model::PassTable* const> tables;    // by embedding
     const std::vector<std::vector<bool>>& unseen;  // [embedding][row]: the key reads zeros
     const std::vector<float>& predictions;
   };
@@ -65,23 +65,23 @@ class Evaluator {
   // Adds the samples of a pass, or of its batches that are drawn (null: all). tables: by embedding.
   // unseen: as in Inspected; null: nobody asks.
   absl::Status Score(const data::Pass& pass, const std::vector<bool>* is_drawn,
-                     absl::Span<PassTable* const> tables, bool has_groups, const Visit& visit,
-                     const Inspect& inspect, const std::vector<std::vector<bool>>* unseen,
-                     Scores* scores);
+                     absl::Span<model::PassTable* const> tables, bool has_groups,
+                     const Visit& visit, const Inspect& inspect,
+                     const std::vector<std::vector<bool>>* unseen, Scores* scores);
   // Fills `tables` for `pass`. Adds to the counts of keys, and marks the keys in neither place in
   // `unseen`, [embedding][row].
   absl::Status FillTables(const data::Pass& pass, const ReadyPass* live,
-                          std::vector<std::unique_ptr<PassTable>>& tables, EvalSummary* summary,
-                          std::vector<std::vector<bool>>* unseen);
+                          std::vector<std::unique_ptr<model::PassTable>>& tables,
+                          EvalSummary* summary, std::vector<std::vector<bool>>* unseen);
 
   // Keeps `pass` if it directly follows the kept passes and cache_eval_data asks for more batches,
   // or if it holds all of the data.
   void Keep(std::unique_ptr<data::Pass> pass, bool is_last);
 
-  const ModelConfig& config_;
+  const model::ModelConfig& config_;
   ParameterClient& client_;
-  Model& model_;
-  RowStage& stage_;
+  model::Model& model_;
+  model::RowStage& stage_;
   DeviceContext& device_;
   ProcessGroup* const group_;
   const PassMemory memory_;

@@ -163,13 +163,13 @@ struct EvalSummary {
   std::string auc_note;
   std::optional<double> auc_error;  // MetricSet::AucError
   double logloss = 0;
-  MetricValues metrics;  // other metrics in solver.eval_metrics
+  model::MetricValues metrics;  // other metrics in solver.eval_metrics
   std::shared_ptr<const report::ScoreDetail> scores;
   double seconds = 0;
 };
 
 // The tables that a model needs on the servers, for checks before anything starts.
-absl::StatusOr<v1::Schema> SchemaOf(const ModelConfig& config);
+absl::StatusOr<v1::Schema> SchemaOf(const model::ModelConfig& config);
 
 // Trains `config` against the servers of `client` (connected; Train creates the tables).
 //
@@ -182,12 +182,12 @@ absl::StatusOr<v1::Schema> SchemaOf(const ModelConfig& config);
 // claims and commits, writes metrics and models, and makes all decisions. The workers' parts of a
 // pass commit together or not at all. On durable servers, a lost worker is waited for like a lost
 // server: restarted with `resume`, it continues with the others from the last commit.
-absl::StatusOr<TrainSummary> Train(const ModelConfig& config, ParameterClient& client,
+absl::StatusOr<TrainSummary> Train(const model::ModelConfig& config, ParameterClient& client,
                                    const JobOptions& options);
 
 // Evaluates the servers' committed state on `files` (file lists or Norm files; empty: the model's
 // eval_source).
-absl::StatusOr<EvalSummary> Evaluate(const ModelConfig& config, ParameterClient& client,
+absl::StatusOr<EvalSummary> Evaluate(const model::ModelConfig& config, ParameterClient& client,
                                      const std::vector<std::string>& files,
                                      const JobOptions& options);
 
@@ -205,7 +205,7 @@ OnPredictions WriteLinesTo(const std::unique_ptr<NewFile>& file, size_t label_di
 // written.
 //
 // visit: may be null.
-absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& client,
+absl::StatusOr<EvalSummary> Predict(const model::ModelConfig& config, ParameterClient& client,
                                     const std::vector<std::string>& files,
                                     const std::string& output, const JobOptions& options,
                                     const OnPredictions& visit = nullptr);
@@ -213,9 +213,9 @@ absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& 
 // Predicts samples that are not in files of the model's format, in order. open: opens them; called
 // once.
 using OpenSamples = std::function<absl::StatusOr<std::unique_ptr<data::SampleReader>>()>;
-absl::StatusOr<EvalSummary> PredictSamples(const ModelConfig& config, ParameterClient& client,
-                                           const OpenSamples& open, const OnPredictions& visit,
-                                           const JobOptions& options);
+absl::StatusOr<EvalSummary> PredictSamples(const model::ModelConfig& config,
+                                           ParameterClient& client, const OpenSamples& open,
+                                           const OnPredictions& visit, const JobOptions& options);
 
 // Which tables of a model folder to read, and how (common/value/table_choice.h).
 struct LoadChoice {
@@ -227,7 +227,7 @@ struct LoadChoice {
 // committed pass. The tables are those of `config`; kInvalidArgument if the folder's tables cannot
 // be read into them. Claims a term. left_out: the tables that were not read; may be null. kAborted:
 // a server was restarted meanwhile; try again.
-absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterClient& client,
+absl::Status LoadModel(FileSystem& files, const model::ModelConfig& config, ParameterClient& client,
                        const std::string& folder, const LoadChoice& load = {},
                        std::vector<v1::TableLeftOut>* left_out = nullptr);
 

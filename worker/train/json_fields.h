@@ -57,7 +57,7 @@ class FieldWriter {
   void Later(const char* name, const T& value) {
     if (value != T()) json_[name] = value;
   }
-  void Later(const char* name, const MetricValues& values) {
+  void Later(const char* name, const model::MetricValues& values) {
     if (!values.empty()) PutMetrics(values, &json_[name]);
   }
   template <typename T, typename ListFields>
@@ -125,12 +125,12 @@ class FieldReader {
       out.push_back(number.get<uint64_t>());
     }
   }
-  void Value(const char* name, MetricValues& out) {
+  void Value(const char* name, model::MetricValues& out) {
     const nlohmann::ordered_json* values = Find(name);
     if (values == nullptr) return;
     if (!values->is_object()) return Complain(name, "an object");
     for (const auto& item : values->items()) {
-      MetricValue& value = out.emplace_back();
+      model::MetricValue& value = out.emplace_back();
       value.name = item.key();
       value.is_count = item.value().is_number_unsigned();
       if (item.value().is_null()) continue;

@@ -12,8 +12,8 @@
 namespace cistern {
 
 // Counts as integers, undefined values as null.
-inline void PutMetrics(const MetricValues& metrics, nlohmann::ordered_json* object) {
-  for (const MetricValue& metric : metrics) {
+inline void PutMetrics(const model::MetricValues& metrics, nlohmann::ordered_json* object) {
+  for (const model::MetricValue& metric : metrics) {
     nlohmann::ordered_json& value = (*object)[metric.name];
     if (!metric.value) {
       value = nullptr;

@@ -262,7 +262,7 @@ absl::Status CopyModel(FileSystem& files, const std::string& from, const std::st
   return AddContext(copied, absl::StrCat("copying the model ", from, " to ", to));
 }
 
-absl::Status LoadModel(FileSystem& files, const ModelConfig& config, ParameterClient& client,
+absl::Status LoadModel(FileSystem& files, const model::ModelConfig& config, ParameterClient& client,
                        const std::string& folder, const LoadChoice& load,
                        std::vector<v1::TableLeftOut>* left_out) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<ModelPart> parts, ReadParts(files, folder));

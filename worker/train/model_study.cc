@@ -8,7 +8,8 @@
 
 namespace cistern {
 
-absl::StatusOr<report::ModelStudy> StudyModel(const ModelConfig& config, ParameterClient& client,
+absl::StatusOr<report::ModelStudy> StudyModel(const model::ModelConfig& config,
+                                              ParameterClient& client,
                                               const std::vector<std::string>& files,
                                               uint64_t samples, const JobOptions& options) {
   if (samples == 0 || samples > kMaxStudySamples) {
@@ -17,17 +18,19 @@ absl::StatusOr<report::ModelStudy> StudyModel(const ModelConfig& config, Paramet
   }
   const ThreadLimit threads(options.threads);
   DeviceContext device;  // batches of a GPU hold no rows to permute
-  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, ServedModel(config, client, device));
-  RowStage stage(device);
+  CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<model::Model> model,
+                           ServedModel(config, client, device));
+  model::RowStage stage(device);
   const data::LabelRule labels = LabelRuleOf(config);
   const uint64_t batches =
       (samples + config.solver.batchsize_eval - 1) / config.solver.batchsize_eval;
   Evaluator evaluator(config, client, *model, stage, device, nullptr, labels, files, batches);
-  StudyCollector collector(config, labels,
-                           [&](const data::HostBatch& batch, absl::Span<PassTable* const> tables,
-                               std::vector<float>* predictions) {
-                             return model->Predict(batch, tables, predictions, nullptr);
-                           });
+  StudyCollector collector(
+      config, labels,
+      [&](const data::HostBatch& batch, absl::Span<model::PassTable* const> tables,
+          std::vector<float>* predictions) {
+        return model->Predict(batch, tables, predictions, nullptr);
+      });
   CISTERN_RETURN_IF_ERROR(
       evaluator
           .Run(nullptr, nullptr,

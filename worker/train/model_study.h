@@ -22,7 +22,8 @@ inline constexpr uint64_t kMaxStudySamples = 1000000;
 // files: as in Evaluate (jobs.h). samples: 1 to kMaxStudySamples. Several labels of a sample count
 // as several samples. Runs on the CPU. Memory: 12 bytes per sample and key, 4 per sample and
 // column. Errors: as Evaluate; kInvalidArgument: `samples` is out of range.
-absl::StatusOr<report::ModelStudy> StudyModel(const ModelConfig& config, ParameterClient& client,
+absl::StatusOr<report::ModelStudy> StudyModel(const model::ModelConfig& config,
+                                              ParameterClient& client,
                                               const std::vector<std::string>& files,
                                               uint64_t samples, const JobOptions& options);
 

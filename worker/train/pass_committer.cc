@@ -79,7 +79,7 @@ absl::Status PassCommitter::Commit(const FrozenPass& pass) {
 // Pushes this worker's rows; worker 0 also pushes the dense parameters, which all workers share.
 absl::Status PassCommitter::PushAll(const FrozenPass& pass) {
   for (size_t e = 0; e < pass.rows->tables.size(); ++e) {
-    const PassTable& table = *pass.rows->tables[e];
+    const model::PassTable& table = *pass.rows->tables[e];
     const TableId id = static_cast<TableId>(e);
     if (e < pass.staying.size() && pass.staying[e] != nullptr) {
       CISTERN_RETURN_IF_ERROR(PushLeaving(id, table, *pass.staying[e]));
@@ -98,7 +98,7 @@ absl::Status PassCommitter::PushAll(const FrozenPass& pass) {
   return absl::OkStatus();
 }
 
-absl::Status PassCommitter::PushLeaving(TableId id, const PassTable& table,
+absl::Status PassCommitter::PushLeaving(TableId id, const model::PassTable& table,
                                         absl::Span<const Row> staying) {
   std::vector<bool> stays(table.rows());
   for (const Row row : staying) stays[row] = true;

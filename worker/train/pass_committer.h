@@ -61,13 +61,14 @@ class PassCommitter {
   absl::Status Commit(const FrozenPass& pass);
   absl::Status PushAll(const FrozenPass& pass);
   // Pushes the rows of a table except `staying`.
-  absl::Status PushLeaving(TableId id, const PassTable& table, absl::Span<const Row> staying);
+  absl::Status PushLeaving(TableId id, const model::PassTable& table,
+                           absl::Span<const Row> staying);
   bool leads() const { return group_ == nullptr || group_->leads(); }
 
   ParameterClient& client_;
   ProcessGroup* const group_;
   TraceFile* const trace_;
-  RowStage stage_;
+  model::RowStage stage_;
   bool in_flight_ = false;
   std::vector<std::string> restarted_;
 

@@ -158,7 +158,7 @@ bool RunLimits::AllowsMoreThan(const RunLimits& others) const {
          more_patience || Threshold(*this) > Threshold(others);
 }
 
-RunLimits LimitsOf(const ModelConfig& config) {
+RunLimits LimitsOf(const model::ModelConfig& config) {
   RunLimits limits;
   limits.max_iter = config.solver.max_iter;
   limits.num_epochs = config.solver.num_epochs;
@@ -228,14 +228,15 @@ absl::StatusOr<Position> ParsePosition(const std::string& text) {
   return position;
 }
 
-std::map<std::string, std::string> TrainingValues(const ModelConfig& config) {
+std::map<std::string, std::string> TrainingValues(const model::ModelConfig& config) {
   std::map<std::string, std::string> values(config.values.begin(), config.values.end());
-  std::erase_if(values,
-                [](const auto& value) { return MayChangeOnResume(value.first, LayerGrammars()); });
+  std::erase_if(values, [](const auto& value) {
+    return model::MayChangeOnResume(value.first, model::LayerGrammars());
+  });
   return values;
 }
 
-absl::Status CheckEpochs(const Position& position, const ModelConfig& config) {
+absl::Status CheckEpochs(const Position& position, const model::ModelConfig& config) {
   const uint32_t allowed = config.solver.num_epochs;
   if (config.cistern.stream) return absl::OkStatus();  // its slices are no epochs
   if (position.finished || config.solver.max_iter > 0 || allowed == 0) return absl::OkStatus();
@@ -255,7 +256,7 @@ bool HasSameSize(const Position& position, uint64_t data_samples) {
 
 }  // namespace
 
-absl::Status CheckSameSize(const Position& position, const ModelConfig& config,
+absl::Status CheckSameSize(const Position& position, const model::ModelConfig& config,
                            uint64_t data_samples) {
   if (HasSameSize(position, data_samples)) return absl::OkStatus();
   return WithOptions(
@@ -266,7 +267,8 @@ absl::Status CheckSameSize(const Position& position, const ModelConfig& config,
       {"more"});
 }
 
-bool ReadsSameData(const Position& position, const ModelConfig& config, uint64_t data_samples) {
+bool ReadsSameData(const Position& position, const model::ModelConfig& config,
+                   uint64_t data_samples) {
   const std::map<std::string, std::string> values = TrainingValues(config);
   return HasSameSize(position, data_samples) &&
          std::all_of(std::begin(kDataKeys), std::end(kDataKeys), [&](const char* key) {
@@ -276,7 +278,8 @@ bool ReadsSameData(const Position& position, const ModelConfig& config, uint64_t
          });
 }
 
-absl::Status CheckSameTraining(const Position& position, const ModelConfig& config, bool more) {
+absl::Status CheckSameTraining(const Position& position, const model::ModelConfig& config,
+                               bool more) {
   const auto differs = [&](const std::string& key, const std::string& now,
                            const std::string& before) {
     return absl::InvalidArgumentError(
@@ -300,7 +303,8 @@ absl::Status CheckSameTraining(const Position& position, const ModelConfig& conf
     if (before != value) return differs(key, value, before);
   }
   for (const auto& [key, value] : position.config) {
-    if (values.count(key) > 0 || !is_known(key) || MayChangeOnResume(key, LayerGrammars()))
+    if (values.count(key) > 0 || !is_known(key) ||
+        model::MayChangeOnResume(key, model::LayerGrammars()))
       continue;
     return differs(key, "absent", value);
   }

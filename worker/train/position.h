@@ -66,7 +66,7 @@ struct RunLimits {
   bool AllowsMoreThan(const RunLimits& others) const;
   bool operator==(const RunLimits&) const = default;
 };
-RunLimits LimitsOf(const ModelConfig& config);
+RunLimits LimitsOf(const model::ModelConfig& config);
 
 // The end of a run whose final rows are those of its best epoch instead of its last pass.
 struct RunEnd : RunFigures {
@@ -84,8 +84,8 @@ struct Position : RunFigures {
   bool epoch_ended = false;
   uint64_t pass_rows = 0;  // the number of distinct keys of the pass
   Plateau::State plateau;
-  uint64_t skipped_steps = 0;  // due to cistern.not_finite, or a too large loss scale
-  LossScale loss_scale;        // if it is dynamic
+  uint64_t skipped_steps = 0;   // due to cistern.not_finite, or a too large loss scale
+  model::LossScale loss_scale;  // if it is dynamic
   LossSum since_train_line, since_pass_line;
   std::optional<PassScore> pass_score;  // until the line of the pass is written; streams only
   double epoch_samples = 0;             // mean over completed epochs; 0: no completed epoch
@@ -118,18 +118,19 @@ inline constexpr char kStreamValue[] = "cistern.stream.source";
 
 // The values of a model file for Position::config: all except those that only determine how long to
 // train, what to report and when, and where passes are cut or committed.
-std::map<std::string, std::string> TrainingValues(const ModelConfig& config);
+std::map<std::string, std::string> TrainingValues(const model::ModelConfig& config);
 // kInvalidArgument if the run stopped inside an epoch that `config` does not allow any more.
-absl::Status CheckEpochs(const Position& position, const ModelConfig& config);
+absl::Status CheckEpochs(const Position& position, const model::ModelConfig& config);
 // OK if a run with `config` can resume from `position`; else kInvalidArgument, with the difference.
 // more: the data may be another.
-absl::Status CheckSameTraining(const Position& position, const ModelConfig& config,
+absl::Status CheckSameTraining(const Position& position, const model::ModelConfig& config,
                                bool more = false);
 // kInvalidArgument if the run at `position` reads a data set of another size. data_samples: as in
 // Position.
-absl::Status CheckSameSize(const Position& position, const ModelConfig& config,
+absl::Status CheckSameSize(const Position& position, const model::ModelConfig& config,
                            uint64_t data_samples);
 // Whether the run at `position` reads the data of `config`, as far as its name and size tell.
-bool ReadsSameData(const Position& position, const ModelConfig& config, uint64_t data_samples);
+bool ReadsSameData(const Position& position, const model::ModelConfig& config,
+                   uint64_t data_samples);
 
 }  // namespace cistern

@@ -11,9 +11,11 @@
 
 namespace cistern {
 
-absl::StatusOr<std::unique_ptr<Model>> ServedModel(const ModelConfig& config,
-                                                   ParameterClient& client, DeviceContext& device) {
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::Create(config, device));
+absl::StatusOr<std::unique_ptr<model::Model>> ServedModel(const model::ModelConfig& config,
+                                                          ParameterClient& client,
+                                                          DeviceContext& device) {
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<model::Model> model,
+                           model::Model::Create(config, device));
   CISTERN_RETURN_IF_ERROR(client.CreateTables(model->schema()));
   model->SetClock(client.clock());
   for (int i = 0; i < model->schema().dense_tables_size(); ++i) {
@@ -32,7 +34,7 @@ absl::StatusOr<std::unique_ptr<Model>> ServedModel(const ModelConfig& config,
 namespace {
 
 // Predicts the samples of `files`, or those that `open` opens. ready: called before the first.
-absl::StatusOr<EvalSummary> PredictFrom(const ModelConfig& config, ParameterClient& client,
+absl::StatusOr<EvalSummary> PredictFrom(const model::ModelConfig& config, ParameterClient& client,
                                         const std::vector<std::string>& files,
                                         const OpenSamples& open, const OnPredictions& visit,
                                         const JobOptions& options,
@@ -40,8 +42,9 @@ absl::StatusOr<EvalSummary> PredictFrom(const ModelConfig& config, ParameterClie
   const ThreadLimit threads(options.threads);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceContext> device,
                            DeviceContext::Open(options.device, /*gpu=*/0, options.check_ops));
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, ServedModel(config, client, *device));
-  RowStage stage(*device);
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<model::Model> model,
+                           ServedModel(config, client, *device));
+  model::RowStage stage(*device);
   // The labels of data to predict may be unknown.
   Evaluator evaluator(config, client, *model, stage, *device, nullptr,
                       data::LabelRule::kProbabilityOrNone, files,
@@ -56,28 +59,30 @@ absl::StatusOr<EvalSummary> PredictFrom(const ModelConfig& config, ParameterClie
 
 }  // namespace
 
-absl::StatusOr<v1::Schema> SchemaOf(const ModelConfig& config) {
+absl::StatusOr<v1::Schema> SchemaOf(const model::ModelConfig& config) {
   DeviceContext device;
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::Create(config, device));
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<model::Model> model,
+                           model::Model::Create(config, device));
   return model->schema();
 }
 
-absl::StatusOr<EvalSummary> Evaluate(const ModelConfig& config, ParameterClient& client,
+absl::StatusOr<EvalSummary> Evaluate(const model::ModelConfig& config, ParameterClient& client,
                                      const std::vector<std::string>& files,
                                      const JobOptions& options) {
   const ThreadLimit threads(options.threads);
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceContext> device,
                            DeviceContext::Open(options.device, /*gpu=*/0, options.check_ops));
-  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, ServedModel(config, client, *device));
-  RowStage stage(*device);
+  CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<model::Model> model,
+                           ServedModel(config, client, *device));
+  model::RowStage stage(*device);
   Evaluator evaluator(config, client, *model, stage, *device, nullptr, LabelRuleOf(config), files,
                       /*max_batches=*/0);
   return evaluator.Run(nullptr);
 }
 
-absl::StatusOr<EvalSummary> PredictSamples(const ModelConfig& config, ParameterClient& client,
-                                           const OpenSamples& open, const OnPredictions& visit,
-                                           const JobOptions& options) {
+absl::StatusOr<EvalSummary> PredictSamples(const model::ModelConfig& config,
+                                           ParameterClient& client, const OpenSamples& open,
+                                           const OnPredictions& visit, const JobOptions& options) {
   return PredictFrom(config, client, {}, open, visit, options);
 }
 
@@ -95,7 +100,7 @@ OnPredictions WriteLinesTo(const std::unique_ptr<NewFile>& file, size_t label_di
   };
 }
 
-absl::StatusOr<EvalSummary> Predict(const ModelConfig& config, ParameterClient& client,
+absl::StatusOr<EvalSummary> Predict(const model::ModelConfig& config, ParameterClient& client,
                                     const std::vector<std::string>& files,
                                     const std::string& output, const JobOptions& options,
                                     const OnPredictions& visit) {

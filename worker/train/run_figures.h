@@ -14,7 +14,7 @@ namespace cistern {
 // metric is undefined.
 struct Score {
   std::optional<double> auc, logloss;
-  MetricValues metrics;  // others in solver.eval_metrics
+  model::MetricValues metrics;  // others in solver.eval_metrics
   bool operator==(const Score&) const = default;
 };
 

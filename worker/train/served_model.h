@@ -14,7 +14,8 @@ namespace cistern {
 // Creates the model and its tables, and reads its dense parameters. The caller limits its threads
 // (ThreadLimit). kFailedPrecondition: the servers hold none. Other errors: those of Model::Create
 // and of the client.
-absl::StatusOr<std::unique_ptr<Model>> ServedModel(const ModelConfig& config,
-                                                   ParameterClient& client, DeviceContext& device);
+absl::StatusOr<std::unique_ptr<model::Model>> ServedModel(const model::ModelConfig& config,
+                                                          ParameterClient& client,
+                                                          DeviceContext& device);
 
 }  // namespace cistern

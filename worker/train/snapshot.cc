@@ -7,8 +7,8 @@
 namespace cistern {
 namespace {
 
-absl::Status SaveHugectrFiles(FileSystem& files, const ModelConfig& config, ParameterClient& client,
-                              uint64_t iteration) {
+absl::Status SaveHugectrFiles(FileSystem& files, const model::ModelConfig& config,
+                              ParameterClient& client, uint64_t iteration) {
   if (!WritesHugectrModel(config)) return absl::OkStatus();
   HugectrPlace place = {config.solver.snapshot_prefix, iteration};
   if (config.cistern.snapshot_form == "v3") place.form = HugectrForm::kV3;
@@ -26,12 +26,13 @@ absl::Status SaveHugectrFiles(FileSystem& files, const ModelConfig& config, Para
 
 }  // namespace
 
-bool IsSnapshotDue(const SolverConfig& solver, uint64_t iteration) {
+bool IsSnapshotDue(const model::SolverConfig& solver, uint64_t iteration) {
   return solver.snapshot > 0 && iteration % solver.snapshot == 0;
 }
 
-absl::Status SaveSnapshot(FileSystem& files, const ModelConfig& config, ParameterClient& client,
-                          const std::string& out_dir, uint64_t iteration, bool again) {
+absl::Status SaveSnapshot(FileSystem& files, const model::ModelConfig& config,
+                          ParameterClient& client, const std::string& out_dir, uint64_t iteration,
+                          bool again) {
   CISTERN_RETURN_IF_ERROR(SaveHugectrFiles(files, config, client, iteration));
   const std::string folder = absl::StrCat(out_dir, "/snapshot-", iteration);
   if (again) {

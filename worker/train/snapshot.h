@@ -11,12 +11,13 @@
 
 namespace cistern {
 
-bool IsSnapshotDue(const SolverConfig& solver, uint64_t iteration);
+bool IsSnapshotDue(const model::SolverConfig& solver, uint64_t iteration);
 
 // Saves the committed state, which is that after `iteration`. A folder of that name is replaced,
 // unless again is set: then it is this snapshot. HugeCTR's files are always written: existing ones
 // of that name may belong to another run.
-absl::Status SaveSnapshot(FileSystem& files, const ModelConfig& config, ParameterClient& client,
-                          const std::string& out_dir, uint64_t iteration, bool again);
+absl::Status SaveSnapshot(FileSystem& files, const model::ModelConfig& config,
+                          ParameterClient& client, const std::string& out_dir, uint64_t iteration,
+                          bool again);
 
 }  // namespace cistern

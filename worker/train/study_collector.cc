@@ -16,9 +16,9 @@ constexpr uint64_t kSeed = 20;              // of the permutations: a study give
 constexpr uint64_t kSamplesForWorst = 100;  // fewer samples of a value say little
 constexpr size_t kWorstKept = 20;           // per slot
 
-std::optional<double> AucOf(RankedScores& scores) {
+std::optional<double> AucOf(model::RankedScores& scores) {
   scores.Sort();
-  const absl::StatusOr<double> auc = Auc(scores);
+  const absl::StatusOr<double> auc = model::Auc(scores);
   return auc.ok() ? std::optional<double>(*auc) : std::nullopt;
 }
 
@@ -78,7 +78,8 @@ data::HostBatch PermuteColumn(const data::HostBatch& batch, size_t column, size_
   return permuted;
 }
 
-StudyCollector::StudyCollector(const ModelConfig& config, data::LabelRule labels, Predict predict)
+StudyCollector::StudyCollector(const model::ModelConfig& config, data::LabelRule labels,
+                               Predict predict)
     : config_(config), labels_(labels), predict_(std::move(predict)) {
   for (size_t input = 0; input < config.data.sparse.size(); ++input) {
     for (uint32_t slot = 0; slot < config.data.sparse[input].slot_num; ++slot) {
@@ -131,7 +132,7 @@ void StudyCollector::AddScores(const data::HostBatch& batch, const std::vector<f
     if (!IsLabel(batch.label[i])) continue;
     const float weight = batch.weight.empty() ? 1.0f : batch.weight[i / config_.data.label_dim];
     scores->ranked.Add(batch.label[i], predictions[i], weight);
-    scores->loss.Add(ClippedCrossEntropy(batch.label[i], predictions[i]), double{weight});
+    scores->loss.Add(model::ClippedCrossEntropy(batch.label[i], predictions[i]), double{weight});
   }
 }
 
@@ -267,7 +268,7 @@ std::vector<report::ValueCalibration> StudyCollector::WorstOf(const Slot& slot) 
             });
   worst.resize(std::min(worst.size(), kWorstKept));
   for (report::ValueCalibration& value : worst) {
-    RankedScores scores;
+    model::RankedScores scores;
     for (size_t i = 0; i < samples_; ++i) {
       const absl::Span<const Key> keys = KeysAt(slot.offsets, slot.keys, i);
       if (std::find(keys.begin(), keys.end(), value.key) == keys.end()) continue;

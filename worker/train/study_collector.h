@@ -26,9 +26,9 @@ data::HostBatch PermuteColumn(const data::HostBatch& batch, size_t column, size_
 class StudyCollector {
  public:
   // Predicts a batch; the second argument receives [size, label_dim] predictions.
-  using Predict = std::function<absl::Status(const data::HostBatch&, absl::Span<PassTable* const>,
-                                             std::vector<float>*)>;
-  StudyCollector(const ModelConfig& config, data::LabelRule labels, Predict predict);
+  using Predict = std::function<absl::Status(
+      const data::HostBatch&, absl::Span<model::PassTable* const>, std::vector<float>*)>;
+  StudyCollector(const model::ModelConfig& config, data::LabelRule labels, Predict predict);
 
   // Adds a batch: predicts it once for every slot and column.
   absl::Status Add(const Evaluator::Inspected& batch);
@@ -36,8 +36,8 @@ class StudyCollector {
 
  private:
   struct Scores {
-    RankedScores ranked;
-    LogLoss loss;
+    model::RankedScores ranked;
+    model::LogLoss loss;
   };
   struct Slot {
     size_t input = 0;
@@ -67,7 +67,7 @@ class StudyCollector {
   report::ColumnStudy StudyOf(Column& column, uint32_t index) const;
   std::vector<report::ValueCalibration> WorstOf(const Slot& slot) const;
 
-  const ModelConfig& config_;
+  const model::ModelConfig& config_;
   const data::LabelRule labels_;
   const Predict predict_;
   std::vector<Slot> slots_;

@@ -101,7 +101,7 @@ void TrainFigures::AddScores(MetricText* text) const {
   if (score_->metrics.empty()) return;
   text->Family("score", MetricType::kGauge,
                "Other metrics of the last evaluation (solver.eval_metrics).");
-  for (const MetricValue& metric : score_->metrics) {
+  for (const model::MetricValue& metric : score_->metrics) {
     if (metric.value) text->Sample({{"metric", metric.name}}, *metric.value);
   }
 }

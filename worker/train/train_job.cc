@@ -427,7 +427,7 @@ void TrainJob::Report(report::RunEvent event, const std::string& message) {
   }
 }
 
-absl::StatusOr<TrainSummary> Train(const ModelConfig& config, ParameterClient& client,
+absl::StatusOr<TrainSummary> Train(const model::ModelConfig& config, ParameterClient& client,
                                    const JobOptions& options) {
   if (options.rank >= options.world_size || (options.world_size > 1 && options.peers.empty())) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -24,7 +24,7 @@ namespace cistern {
 // Threads: Run once, from one thread.
 class TrainJob {
  public:
-  TrainJob(const ModelConfig& config, ParameterClient& client, const JobOptions& options)
+  TrainJob(const model::ModelConfig& config, ParameterClient& client, const JobOptions& options)
       : config_(config), client_(client), options_(options) {}
 
   // Errors are those of Train (jobs.h).
@@ -75,7 +75,7 @@ class TrainJob {
   }
   void Report(report::RunEvent event, const std::string& message);
 
-  const ModelConfig& config_;
+  const model::ModelConfig& config_;
   ParameterClient& client_;
   const JobOptions options_;
   LocalFileSystem local_files_;

@@ -19,7 +19,7 @@
 namespace cistern {
 namespace {
 
-Plateau::Rule PlateauRule(const ModelConfig& config) {
+Plateau::Rule PlateauRule(const model::ModelConfig& config) {
   Plateau::Rule rule;
   rule.factor = config.cistern.plateau_factor;
   rule.min_scale = config.cistern.plateau_min_lr / config.optimizer.schedule.base;
@@ -29,9 +29,9 @@ Plateau::Rule PlateauRule(const ModelConfig& config) {
 }
 
 // Scores would need the updates that are deferred.
-bool DefersUpdates(const ModelConfig& config) {
+bool DefersUpdates(const model::ModelConfig& config) {
   return std::any_of(config.embeddings.begin(), config.embeddings.end(),
-                     [](const EmbeddingConfig& embedding) {
+                     [](const model::EmbeddingConfig& embedding) {
                        return embedding.optimizer.rule.update_type != UpdateType::kLocal;
                      });
 }
@@ -47,7 +47,7 @@ PassScore PassScoreOf(const EvalSummary& scored) {
 
 // Makes the rows of tables with 16-bit rows what these will store.
 void RoundRows(uint64_t passes, ReadyPass& ready, Stream& stream) {
-  for (const std::unique_ptr<PassTable>& table : ready.tables) {
+  for (const std::unique_ptr<model::PassTable>& table : ready.tables) {
     const ValueLayout& layout = table->layout();
     if (!layout.rounds()) continue;
     const auto [first, end] = layout.rounded_cells();
@@ -76,9 +76,9 @@ void NoteProductKernels(const std::map<std::string, std::string>& kernels, Posit
 
 }  // namespace
 
-Trainer::Trainer(const ModelConfig& config, ParameterClient& client, const JobOptions& options,
-                 const TrainStart& start, DeviceContext& device, TrainingGroup* group,
-                 MetricsLog& log)
+Trainer::Trainer(const model::ModelConfig& config, ParameterClient& client,
+                 const JobOptions& options, const TrainStart& start, DeviceContext& device,
+                 TrainingGroup* group, MetricsLog& log)
     : config_(config),
       client_(client),
       options_(options),
@@ -98,14 +98,14 @@ Trainer::Trainer(const ModelConfig& config, ParameterClient& client, const JobOp
                  options.trace) {}
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
-    const ModelConfig& config, ParameterClient& client, const JobOptions& options,
+    const model::ModelConfig& config, ParameterClient& client, const JobOptions& options,
     const TrainStart& start, DeviceContext& device, TrainingGroup* group, MetricsLog& log) {
   std::unique_ptr<Trainer> trainer(new Trainer(config, client, options, start, device, group, log));
   trainer->at_.config = TrainingValues(config);
   if (trainer->leads()) trainer->at_.data_samples = SamplesOfEpoch(config).value_or(0);
   CISTERN_ASSIGN_OR_RETURN(
       trainer->model_,
-      Model::Create(config, device, group == nullptr ? nullptr : group->steps.get()));
+      model::Model::Create(config, device, group == nullptr ? nullptr : group->steps.get()));
   if (SchemaHash(client.schema()) != SchemaHash(trainer->model_->schema())) {
     return absl::FailedPreconditionError(
         "the servers hold other tables than the model has: another writer replaced them, or the "
@@ -269,13 +269,14 @@ absl::StatusOr<std::shared_ptr<ReadyPass>> Trainer::NextPass(const ReadyPass* be
 }
 
 absl::StatusOr<size_t> Trainer::TrainPass(ReadyPass& ready) {
-  std::vector<PassTable*> tables;
+  std::vector<model::PassTable*> tables;
   for (const auto& table : ready.tables) tables.push_back(table.get());
   const std::vector<data::HostBatch>& batches = ready.pass->batches;
   size_t launched = 0, trained = 0;
   while (launched < batches.size() && !Stopping() && !LimitReached()) {
     std::vector<const data::HostBatch*> next;
-    for (size_t k = launched + 1; k < batches.size() && next.size() < Model::kBatchesAhead; ++k) {
+    for (size_t k = launched + 1; k < batches.size() && next.size() < model::Model::kBatchesAhead;
+         ++k) {
       next.push_back(&batches[k]);
     }
     CISTERN_ASSIGN_OR_RETURN(const double scale, AwaitOrder(ready));
@@ -332,14 +333,14 @@ absl::StatusOr<bool> Trainer::Interrupted(uint64_t iteration) {
 }
 
 bool Trainer::IsMilestone(uint64_t iteration) const {
-  const SolverConfig& solver = config_.solver;
+  const model::SolverConfig& solver = config_.solver;
   return options_.before_step || (solver.display > 0 && iteration % solver.display == 0) ||
          (solver.eval_interval > 0 && iteration % solver.eval_interval == 0) ||
          (solver.max_iter > 0 && iteration >= solver.max_iter);
 }
 
 absl::Status Trainer::FinishStep(size_t samples) {
-  const absl::StatusOr<StepResult> step = model_->Finish();
+  const absl::StatusOr<model::StepResult> step = model_->Finish();
   if (!step.ok()) {
     return AddContext(step.status(), absl::StrCat("iteration ", at_.iterations + 1));
   }
@@ -358,7 +359,7 @@ absl::Status Trainer::FinishStep(size_t samples) {
 }
 
 absl::Status Trainer::AfterStep(const ReadyPass& ready) {
-  const SolverConfig& solver = config_.solver;
+  const model::SolverConfig& solver = config_.solver;
   if (solver.display > 0 && at_.iterations % solver.display == 0) {
     Progress progress = Now(report::RunEvent::kTrain);
     progress.loss = at_.since_train_line.Mean();
@@ -445,7 +446,7 @@ Progress Trainer::PassLine() {
 }
 
 void Trainer::AddRemovedRows(Progress* pass) const {
-  for (const EmbeddingConfig& embedding : config_.embeddings) {
+  for (const model::EmbeddingConfig& embedding : config_.embeddings) {
     const v1::TableBounds& bounds = embedding.spec.bounds();
     if (bounds.max_rows() > 0) pass->evicted_rows = client_.evicted_rows();
     if (bounds.expire_passes() > 0 || bounds.expire_days() > 0) {
@@ -468,7 +469,7 @@ absl::Status Trainer::AfterPass(bool again) {
 absl::Status Trainer::EndEpoch() {
   ++at_.epochs;
   at_.epoch_samples = static_cast<double>(at_.samples) / static_cast<double>(at_.epochs);
-  const CisternConfig& rules = config_.cistern;
+  const model::CisternConfig& rules = config_.cistern;
   if (!rules.eval_every_epoch) return absl::OkStatus();
   CISTERN_RETURN_IF_ERROR(EvaluateNow(nullptr));
   const bool best = plateau_.Observe(

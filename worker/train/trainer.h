@@ -41,14 +41,14 @@ class Trainer {
   // client: has the tables of `config` and is their only writer. device: trains the model. group:
   // null for a single worker. log: already started at `start`. All must outlive the trainer.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(
-      const ModelConfig& config, ParameterClient& client, const JobOptions& options,
+      const model::ModelConfig& config, ParameterClient& client, const JobOptions& options,
       const TrainStart& start, DeviceContext& device, TrainingGroup* group, MetricsLog& log);
   ~Trainer() { stops_feed_ = true; }
   // After an error with IsLostPass, a new trainer can continue (TrainJob).
   absl::StatusOr<TrainSummary> Run();
 
  private:
-  Trainer(const ModelConfig& config, ParameterClient& client, const JobOptions& options,
+  Trainer(const model::ModelConfig& config, ParameterClient& client, const JobOptions& options,
           const TrainStart& start, DeviceContext& device, TrainingGroup* group, MetricsLog& log);
 
   // Loads the servers' dense parameters, if they hold any.
@@ -134,7 +134,7 @@ class Trainer {
     return options_.save_model && !options_.out_dir.empty() ? options_.out_dir + "/model" : "";
   }
 
-  const ModelConfig& config_;
+  const model::ModelConfig& config_;
   ParameterClient& client_;
   const JobOptions options_;
   const TrainStart start_;
@@ -143,8 +143,8 @@ class Trainer {
   FileSystem& files_;
   DeviceContext& device_;
   TrainingGroup* const group_;
-  RowStage stage_;
-  std::unique_ptr<Model> model_;
+  model::RowStage stage_;
+  std::unique_ptr<model::Model> model_;
   PassMemory pass_memory_;
   std::unique_ptr<Evaluator> evaluator_;  // null: the model never evaluates
   // Scores the passes of a stream before they are trained; null: nobody asks.

@@ -44,11 +44,11 @@ TEST_F(InspectTables, FindsRolesAndTheKindOfModel) {
   half.negative_rate = 0.5;  // 5000 positive rows, half of 15000 negative ones
   EXPECT_EQ(RowsToTrain(*table, half).rows, 12500u);
   EXPECT_EQ(RowsToTrain(*table, half).rarer, 5000u);
-  EXPECT_EQ(KindFor(*table, {}), ModelKind::kDeepFm);
+  EXPECT_EQ(KindFor(*table, {}), model::ModelKind::kDeepFm);
   TableOptions named;
   named.model = "dcn";
-  EXPECT_EQ(KindFor(*table, named), ModelKind::kDcn);
-  EXPECT_EQ(KindFor(*InspectTable(Write("b", 1000), {}, {}), {}), ModelKind::kLr);
+  EXPECT_EQ(KindFor(*table, named), model::ModelKind::kDcn);
+  EXPECT_EQ(KindFor(*InspectTable(Write("b", 1000), {}, {}), {}), model::ModelKind::kLr);
 }
 
 TEST_F(InspectTables, RefusesWhatDoesNotFit) {
@@ -75,7 +75,7 @@ TEST_F(InspectTables, RefusesWhatDoesNotFit) {
   options.negative_rate = 0.5;
   EXPECT_THAT(refused(heads, options), ElementsAre("negative_rate", "label"));
   options.negative_rate = 0;
-  EXPECT_EQ(KindFor(*InspectTable(heads, options, {}), options), ModelKind::kMmoe);
+  EXPECT_EQ(KindFor(*InspectTable(heads, options, {}), options), model::ModelKind::kMmoe);
   options.model = "deepfm";
   EXPECT_THAT(refused(heads, options), ElementsAre("model", "label"));
   options.model = "esmm";

@@ -21,7 +21,8 @@ DemoModelShape Shape(uint32_t dense_dim) {
 }
 
 TEST(DemoModel, MatchesTheShapeOfItsData) {
-  const auto config = ParseModelConfig(DemoModel(Shape(3)), "demo.json", {}, LayerGrammars());
+  const auto config =
+      model::ParseModelConfig(DemoModel(Shape(3)), "demo.json", {}, model::LayerGrammars());
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->data.source, "train.txt");
   EXPECT_EQ(config->data.eval_source, "test.txt");
@@ -36,7 +37,8 @@ TEST(DemoModel, MatchesTheShapeOfItsData) {
 TEST(DemoModel, EscapesPaths) {
   DemoModelShape shape = Shape(3);
   shape.train = "/tmp/q\"d/back\\slash/$test/list.txt";
-  const auto config = ParseModelConfig(DemoModel(shape), "demo.json", {}, LayerGrammars());
+  const auto config =
+      model::ParseModelConfig(DemoModel(shape), "demo.json", {}, model::LayerGrammars());
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->data.source, shape.train);
 }
@@ -48,7 +50,7 @@ TEST(DemoModel, LeavesNoPlaceholder) {
 
 TEST(DemoModel, HasNoDenseBranchWithoutDenseFeatures) {
   const std::string text = DemoModel(Shape(0));
-  EXPECT_TRUE(ParseModelConfig(text, "demo.json", {}, LayerGrammars()).ok());
+  EXPECT_TRUE(model::ParseModelConfig(text, "demo.json", {}, model::LayerGrammars()).ok());
   EXPECT_EQ(text.find("Multiply"), std::string::npos);
 }
 

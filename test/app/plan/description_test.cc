@@ -10,7 +10,7 @@ namespace cistern::app {
 namespace {
 
 TEST(ModelDescription, HoldsTheGraphWithoutData) {
-  const absl::StatusOr<ModelDescription> described = DescribeModel(ParseOrDie());
+  const absl::StatusOr<ModelDescription> described = DescribeModel(model::ParseOrDie());
   ASSERT_TRUE(described.ok()) << described.status();
   const nlohmann::ordered_json json = JsonOf(*described);
   EXPECT_EQ(json["layers"].size(), 7u);

@@ -28,7 +28,7 @@ class RunFixture : public JobFixture {
 
   static absl::StatusOr<TrainRunResult> RunOf(const TrainRunOptions& options,
                                               const TrainRunCalls& calls = {}) {
-    CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(options.model));
+    CISTERN_ASSIGN_OR_RETURN(model::ModelConfig config, ReadModelConfig(options.model));
     return TrainRun(std::move(config), options, calls);
   }
 };

@@ -23,7 +23,7 @@ class StepRuns : public RunFixture {
     model.config = folder_ + "/model.json";
     model.set = {"solver.num_epochs=1", "cistern.pass_memory_mb=1"};
     model.set.insert(model.set.end(), set.begin(), set.end());
-    CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(model));
+    CISTERN_ASSIGN_OR_RETURN(model::ModelConfig config, ReadModelConfig(model));
     StepRunOptions options;
     options.threads = 2;
     options.resume = resume;

@@ -25,7 +25,7 @@ class TrainDataTest : public TextFixture {
   }
   absl::StatusOr<TrainSummary> Train(const TrainData& data, TrainRunOptions options) const {
     CISTERN_RETURN_IF_ERROR(ApplyTrainData(data, &options, {}));
-    CISTERN_ASSIGN_OR_RETURN(ModelConfig config, ReadModelConfig(options.model));
+    CISTERN_ASSIGN_OR_RETURN(model::ModelConfig config, ReadModelConfig(options.model));
     CISTERN_ASSIGN_OR_RETURN(const TrainRunResult run, TrainRun(std::move(config), options, {}));
     return run.summary;
   }
@@ -75,7 +75,7 @@ TEST_F(TrainDataTest, TrainsATableAndContinuesWithTheNextDay) {
   EXPECT_THAT(notes, Contains(HasSubstr("new values that get keys of their own: user 19")));
   EXPECT_THAT(options.model.set, Contains(absl::StrCat("layers.0.source=\"", In("run"),
                                                        "/more/day2/file_list.txt\"")));
-  const absl::StatusOr<ModelConfig> config = ReadModelConfig(options.model);
+  const absl::StatusOr<model::ModelConfig> config = ReadModelConfig(options.model);
   ASSERT_TRUE(config.ok()) << config.status();
   const absl::StatusOr<TrainRunResult> second = TrainRun(*config, options, {});
   ASSERT_TRUE(second.ok()) << second.status();

@@ -11,8 +11,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-ModelKnobs Model() {
-  ModelKnobs knobs;
+model::ModelKnobs Model() {
+  model::ModelKnobs knobs;
   knobs.learning_rate = 0.001;
   knobs.dim = 8;
   knobs.depth = 2;
@@ -29,7 +29,7 @@ Trial Curve(uint64_t number, const std::vector<double>& aucs) {
 TEST(TuneSpace, SurroundsTheModel) {
   EXPECT_THAT(DefaultSpace(Model()).dims, ElementsAre(4u, 8u, 16u, 32u));
   EXPECT_THAT(DefaultSpace(Model()).depths, ElementsAre(1u, 2u, 3u, 4u));
-  ModelKnobs shallow = Model();
+  model::ModelKnobs shallow = Model();
   shallow.dim = 1;
   shallow.depth.reset();
   EXPECT_THAT(DefaultSpace(shallow).dims, ElementsAre(1u, 2u, 4u));
@@ -41,7 +41,7 @@ TEST(KnobsOfTrial, BeginsWithTheModelAndDependsOnSeedAndTrialOnly) {
   EXPECT_EQ(KnobsOfTrial(Model(), space, 1, 1), Model());
   std::set<double> rates;
   for (uint64_t trial = 2; trial < 40; ++trial) {
-    const ModelKnobs knobs = KnobsOfTrial(Model(), space, 1, trial);
+    const model::ModelKnobs knobs = KnobsOfTrial(Model(), space, 1, trial);
     EXPECT_EQ(KnobsOfTrial(Model(), space, 1, trial), knobs);
     EXPECT_GE(knobs.learning_rate, 1e-4);
     EXPECT_LE(knobs.learning_rate, 1e-2);

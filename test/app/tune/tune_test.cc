@@ -54,7 +54,7 @@ TEST_F(TuneTest, ContinuesASearchAndReplacesNoneUnasked) {
   again.resume = true;
   std::vector<std::string> trained;
   TuneCalls calls;
-  calls.train = [&](const ModelConfig& config, const TrainRunOptions& options,
+  calls.train = [&](const model::ModelConfig& config, const TrainRunOptions& options,
                     const std::function<bool(const Progress&)>& goes_on) {
     trained.push_back(options.out);
     TrainRunCalls run;
@@ -71,7 +71,7 @@ TEST_F(TuneTest, ContinuesASearchAndReplacesNoneUnasked) {
 
 TEST_F(TuneTest, AFailedTrialIsAResult) {
   TuneCalls calls;
-  calls.train = [](const ModelConfig&, const TrainRunOptions&,
+  calls.train = [](const model::ModelConfig&, const TrainRunOptions&,
                    const std::function<bool(const Progress&)>&) -> absl::StatusOr<TrainRunResult> {
     return absl::ResourceExhaustedError("no memory");
   };

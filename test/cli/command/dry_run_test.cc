@@ -7,7 +7,7 @@ namespace cistern::cli {
 namespace {
 
 TEST(DryRun, ShowsTheGraphAsATable) {
-  const absl::StatusOr<Report> report = DryRun(ParseOrDie());
+  const absl::StatusOr<Report> report = DryRun(model::ParseOrDie());
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_THAT(report->text, testing::HasSubstr("fc1       InnerProduct            concat1"));
 }

@@ -59,7 +59,7 @@ TEST(PlainLine, EndsWithTheMessage) {
 }
 
 TEST(MetricLines, AreAlignedAndExplainUndefinedMetrics) {
-  const MetricValues metrics = {
+  const model::MetricValues metrics = {
       {"ne", 0.25, "", false}, {"copc", std::nullopt, "why", false}, {"gauc_groups", 12, "", true}};
   EXPECT_EQ(MetricLines(metrics, 6),
             "ne          0.250000\ncopc        none: why\ngauc_groups 12\n");

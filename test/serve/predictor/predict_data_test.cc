@@ -12,7 +12,7 @@ namespace {
 TEST(PredictData, AMissingFileIsAWrongArgument) {
   const ServingExample example("predict_data_test");
   const auto predictor = OpenPredictor(example.root(), {.threads = 1, .poll_ms = 0}).value();
-  const ModelConfig config = ReadServedConfig(example.root()).value();
+  const model::ModelConfig config = ReadServedConfig(example.root()).value();
   EXPECT_EQ(config.embeddings[0].name, "deep");
   const auto predicted = PredictData(
       *predictor, config, {"nowhere.norm"}, 10,

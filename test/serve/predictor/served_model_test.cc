@@ -91,7 +91,7 @@ class ServedModel : public testing::Test {
 
   void Make(int width) {
     text_ = {"wide.json", WideModel(width), {}};
-    config_ = ParseModelConfig(text_.text, "wide.json", {}, LayerGrammars()).value();
+    config_ = model::ParseModelConfig(text_.text, "wide.json", {}, model::LayerGrammars()).value();
     model_ = std::make_unique<MemoryModel>(config_);
     SetRows(0);
     Export();
@@ -114,7 +114,7 @@ class ServedModel : public testing::Test {
 
   std::string root_;
   ModelText text_;
-  ModelConfig config_;
+  model::ModelConfig config_;
   std::unique_ptr<MemoryModel> model_;
 };
 
@@ -143,9 +143,9 @@ TEST_F(ServedModel, PredictsWhatTheTrainingModelPredicts) {
   Make(64);
   const Samples samples(300);
   DeviceContext device;
-  const auto model = Model::Create(config_, device).value();
+  const auto model = model::Model::Create(config_, device).value();
   ASSERT_TRUE(model->WriteDense(0, model_->dense(0)).ok());
-  PassTable table(ValueLayout::Create(config_.embeddings[0].spec).value(), device);
+  model::PassTable table(ValueLayout::Create(config_.embeddings[0].spec).value(), device);
   ASSERT_TRUE(table.Resize(550).ok());  // rows beyond 500 are zeros: unseen keys
   ASSERT_TRUE(model_
                   ->Scan(0,
@@ -163,7 +163,7 @@ TEST_F(ServedModel, PredictsWhatTheTrainingModelPredicts) {
   batch.sparse[0].slot_num = kSlots;
   batch.sparse[0].offsets = samples.offsets;
   batch.sparse[0].rows.assign(samples.keys.begin(), samples.keys.end());
-  PassTable* const tables[] = {&table};
+  model::PassTable* const tables[] = {&table};
   std::vector<float> expected;
   ASSERT_TRUE(model->Predict(batch, tables, &expected, nullptr).ok());
   const auto predictor = OpenPredictor(root_).value();
@@ -225,7 +225,7 @@ TEST_F(ServedModel, ACtrTableServesEmbedWAndEmbedx) {
       absl::StrCat(WideModel(16).substr(0, WideModel(16).size() - 1),
                    R"(,"cistern":{"embeddings":{"embedding":{"accessor":"ctr"}}}})");
   text_ = {"ctr.json", text, {}};
-  config_ = ParseModelConfig(text, "ctr.json", {}, LayerGrammars()).value();
+  config_ = model::ParseModelConfig(text, "ctr.json", {}, model::LayerGrammars()).value();
   model_ = std::make_unique<MemoryModel>(config_);
   SetRows(0);
   Export();
@@ -234,10 +234,10 @@ TEST_F(ServedModel, ACtrTableServesEmbedWAndEmbedx) {
   ServedVersion version;
   const std::vector<float> before = samples.Predict(*with, 0, samples.size, &version);
   // A plain table with the same weights.
-  const ModelConfig ctr = config_;
+  const model::ModelConfig ctr = config_;
   std::filesystem::remove_all(root_);
   text_ = {"plain.json", WideModel(16), {}};
-  config_ = ParseModelConfig(text_.text, "plain.json", {}, LayerGrammars()).value();
+  config_ = model::ParseModelConfig(text_.text, "plain.json", {}, model::LayerGrammars()).value();
   auto plain = std::make_unique<MemoryModel>(config_);
   plain->dense(0) = model_->dense(0);
   model_ = std::move(plain);
@@ -252,8 +252,9 @@ void ExportAs(ServingExample& example, const std::string& name) {
   LocalFileSystem files;
   ServingOptions options = {example.root(), RowPrecision::kFloat32, 10};
   options.name = name;
-  const auto written = WriteServingModel(
-      files, example.config(), {"small.json", SmallModelText(), {}}, example.model(), options);
+  const auto written =
+      WriteServingModel(files, example.config(), {"small.json", model::SmallModelText(), {}},
+                        example.model(), options);
   ASSERT_TRUE(written.ok()) << written.status();
 }
 

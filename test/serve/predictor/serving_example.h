@@ -17,7 +17,7 @@ class ServingExample {
   explicit ServingExample(const std::string& name)
       : root_(absl::StrCat(testing::TempDir(), "/", name, "_", getpid(), "_",
                            testing::UnitTest::GetInstance()->current_test_info()->name())),
-        config_(ParseOrDie()),
+        config_(model::ParseOrDie()),
         model_(config_) {
     std::filesystem::remove_all(root_);
     for (Key key = 0; key < 50; ++key) {
@@ -31,18 +31,19 @@ class ServingExample {
 
   const std::string& root() const { return root_; }
   MemoryModel& model() { return model_; }
-  const ModelConfig& config() const { return config_; }
+  const model::ModelConfig& config() const { return config_; }
   // Exports the model as a new version.
   void Export() {
     LocalFileSystem files;
-    const auto written = WriteServingModel(files, config_, {"small.json", SmallModelText(), {}},
-                                           model_, {root_, RowPrecision::kFloat32, 10});
+    const auto written =
+        WriteServingModel(files, config_, {"small.json", model::SmallModelText(), {}}, model_,
+                          {root_, RowPrecision::kFloat32, 10});
     ASSERT_TRUE(written.ok()) << written.status();
   }
 
  private:
   const std::string root_;
-  const ModelConfig config_;
+  const model::ModelConfig config_;
   MemoryModel model_;
 };
 

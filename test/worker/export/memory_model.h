@@ -20,9 +20,9 @@ namespace cistern {
 // with it, those set since the last call of Commit, and ScanRemoved those removed since.
 class MemoryModel : public CommittedModel {
  public:
-  explicit MemoryModel(const ModelConfig& config) {
+  explicit MemoryModel(const model::ModelConfig& config) {
     DeviceContext device;
-    const auto model = Model::Create(config, device).value();
+    const auto model = model::Model::Create(config, device).value();
     schema_ = model->schema();
     for (const v1::TableSpec& table : schema_.tables()) {
       layouts_.push_back(ValueLayout::Create(table).value());

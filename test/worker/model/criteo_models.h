@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "test/worker/model/model_texts.h"
 
-namespace cistern {
+namespace cistern::model {
 
 inline constexpr size_t kSlots = 26, kDenseColumns = 13;
 
@@ -138,4 +138,4 @@ inline std::string CriteoModel(const std::string& name, size_t batch) {
       R"(, {"type": "BinaryCrossEntropyLoss", "name": "loss", "bottom": ["logit", "label"]}]})");
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -17,7 +17,7 @@
 #include "worker/model/graph/model.h"
 #include "worker/model/layer/layer_list.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Fills the segments of `batch` from its rows.
 inline void MakeSegments(data::HostSparseBatch* batch) {
@@ -191,4 +191,4 @@ struct ModelBench {
   std::vector<PassTable*> pointers;
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

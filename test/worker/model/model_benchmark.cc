@@ -40,7 +40,7 @@
 #include "worker/model/graph/model.h"
 #include "worker/model/layer/layer_list.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // The share of keys in each of Criteo's slots, in file order, in millionths of all keys.
@@ -448,17 +448,17 @@ bool Parse(int argc, char** argv, Flags* flags) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model
 
 int main(int argc, char** argv) {
-  cistern::Flags flags;
-  if (!cistern::Parse(argc, argv, &flags)) {
+  cistern::model::Flags flags;
+  if (!cistern::model::Parse(argc, argv, &flags)) {
     std::fprintf(stderr,
                  "usage: model_benchmark [--device cpu|cuda] [--batch N] [--rows N] [--steps N] "
                  "[--roofs COPY_GB_S,FP32,TF32,BF16] [--batches FILE] [--way WAY] [NAME ...]\n");
     return 2;
   }
-  const absl::Status status = cistern::Run(flags);
+  const absl::Status status = cistern::model::Run(flags);
   if (status.ok()) return 0;
   return std::fprintf(stderr, "model_benchmark: %s\n", std::string(status.message()).c_str()), 1;
 }

@@ -8,7 +8,7 @@
 #include "test/worker/model/test_device.h"
 #include "worker/model/graph/model.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Returns the message of the kInvalidArgument that building the model returns. The file must parse.
 inline std::string BuildError(const std::vector<std::string>& overrides,
@@ -25,4 +25,4 @@ inline std::string InsteadOfRelu(const std::string& type, const std::string& mor
          (more.empty() ? "" : "," + more) + "}";
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace cistern {
+namespace cistern::model {
 
 // The machine's peak rates as measured by gpu_benchmark; 0: not known.
 struct Roofs {
@@ -86,4 +86,4 @@ inline double LeastStepMs(const ModelShape& shape, double batch, double distinct
   return ms + (embedding + element_bytes * batch * shape.others) / bytes_a_ms;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Adds a solver (batchsize 16) and SGD with learning rate 1 to the layers, so that a step moves
 // each weight by exactly its gradient.
@@ -414,4 +414,4 @@ inline std::vector<ModelCase> ArchitecturesAnd(const std::vector<ModelCase>& mor
   return cases;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -6,7 +6,7 @@
 
 #include "common/base/philox.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using Matrix = ReferenceTensor;
@@ -474,4 +474,4 @@ const ReferenceFormula* FindReferenceFormula(const std::string& type) {
   return nullptr;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

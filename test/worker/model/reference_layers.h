@@ -12,7 +12,7 @@
 #include "absl/types/span.h"
 #include "worker/model/layer/layer_configs.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // A matrix per sample block: [rows * batch, columns], row-major. A tensor of three dimensions [rows
 // * batch, columns / last, last] has `last`; 0: it has two.
@@ -69,4 +69,4 @@ absl::Span<const ReferenceFormula> SequenceFormulas();
 // Null: no row for this type.
 const ReferenceFormula* FindReferenceFormula(const std::string& type);
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -9,7 +9,7 @@
 #include "common/base/check.h"
 #include "common/base/hash.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using Matrix = ReferenceTensor;
@@ -160,4 +160,4 @@ double ReferenceModel::Derivative(const data::HostBatch& batch, uint64_t step, d
   return (above - below) / (2 * h);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

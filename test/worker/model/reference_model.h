@@ -13,7 +13,7 @@
 #include "worker/data/source/batch.h"
 #include "worker/model/config/model_config.h"
 
-namespace cistern {
+namespace cistern::model {
 
 class ReferenceModel {
  public:
@@ -43,4 +43,4 @@ class ReferenceModel {
   uint64_t step_ = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -4,7 +4,7 @@
 
 #include "test/worker/model/reference_layers.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using Matrix = ReferenceTensor;
@@ -197,4 +197,4 @@ absl::Span<const ReferenceFormula> SequenceFormulas() {
   return kSequenceFormulas;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -10,7 +10,7 @@
 
 #include "cuda/core/device_context.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Returns the device named by CISTERN_TEST_DEVICE: cpu (default) or cuda. All tests share it. Each
 // test must free its memory on the device and must leave no error there.
@@ -32,4 +32,4 @@ std::vector<T> Here(const T* there, size_t count) {
   return here;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -39,14 +39,14 @@ TEST(PassPipeline, KnowsTheRowsThatStayBeforeThePassIsCommitted) {
   for (const bool reads_ahead : {false, true}) {
     EmbeddedFleet fleet(2);
     auto client = Writer(fleet.Links());
-    ModelConfig config;
+    model::ModelConfig config;
     for (size_t input = 0; input < data::kSlots.size(); ++input) {
       config.embeddings.emplace_back().input = input;
     }
     data::PassOptions options = data::SmallPasses(kSamples);
     options.cut_every = 1;
     PassPipeline pipeline(
-        config, *client, TestDevice(), nullptr,
+        config, *client, model::TestDevice(), nullptr,
         std::make_unique<data::PassSource>(
             options, [&](uint32_t) { return std::make_unique<data::ListReader>(samples, 1000); },
             data::PassCursor()),

@@ -13,7 +13,7 @@ namespace cistern {
 namespace {
 
 absl::StatusOr<std::unique_ptr<data::KeyCollector>> Collector() {
-  return CollectSharedKeysOn(TestDevice(), data::kSlots.size());
+  return model::CollectSharedKeysOn(model::TestDevice(), data::kSlots.size());
 }
 
 GroupPasses OnDevice(uint32_t size, const data::PassOptions& options,
@@ -90,7 +90,7 @@ TEST(SharedDeviceKeys, ABatchAddsOnlyNewKeys) {
     return samples;
   };
   const absl::StatusOr<std::unique_ptr<data::KeyCollector>> made =
-      CollectSharedKeysOn(TestDevice(), 1);
+      model::CollectSharedKeysOn(model::TestDevice(), 1);
   ASSERT_TRUE(made.ok()) << made.status();
   data::KeyCollector& keys = **made;
   const auto add = [&](const std::vector<Key>& some) {
@@ -134,24 +134,25 @@ TEST(SharedDeviceKeys, ABatchThatDoesNotFitFailsAllWorkers) {
   }
 }
 
-void ExpectSegmentsThere(const DeviceSparseBatch& there, data::HostSparseBatch here) {
+void ExpectSegmentsThere(const model::DeviceSparseBatch& there, data::HostSparseBatch here) {
   EXPECT_TRUE(here.segments_there);
   EXPECT_TRUE(here.segment_rows.empty());
-  EXPECT_EQ(Here(there.rows, here.rows.size()), here.rows);
+  EXPECT_EQ(model::Here(there.rows, here.rows.size()), here.rows);
   data::SegmentBuilder().Build(&here);
   ASSERT_EQ(there.distinct, here.segment_rows.size());
-  EXPECT_EQ(Here(there.segment_rows, there.distinct), here.segment_rows);
-  EXPECT_EQ(Here(there.segment_offsets, there.distinct + 1), here.segment_offsets);
-  EXPECT_EQ(Here(there.segment_outputs, here.segment_outputs.size()), here.segment_outputs);
+  EXPECT_EQ(model::Here(there.segment_rows, there.distinct), here.segment_rows);
+  EXPECT_EQ(model::Here(there.segment_offsets, there.distinct + 1), here.segment_offsets);
+  EXPECT_EQ(model::Here(there.segment_outputs, here.segment_outputs.size()), here.segment_outputs);
 }
 
 TEST(SharedDeviceKeys, SegmentsAreMadeWhenABatchIsBrought) {
-  if (TestDevice().kind() == DeviceKind::kCpu) GTEST_SKIP() << "the host makes those of a CPU";
+  if (model::TestDevice().kind() == DeviceKind::kCpu)
+    GTEST_SKIP() << "the host makes those of a CPU";
   const GroupPasses passes = OnDevice(3, data::SmallPasses(30), data::MakeSamples(100));
   for (const std::vector<data::Pass>& own : passes) {
-    BatchStage stage(TestDevice());
+    model::BatchStage stage(model::TestDevice());
     for (const data::HostBatch& batch : own[0].batches) {
-      const absl::StatusOr<DeviceBatch> view = stage.View(batch);
+      const absl::StatusOr<model::DeviceBatch> view = stage.View(batch);
       ASSERT_TRUE(view.ok()) << view.status();
       if (&batch != &own[0].batches.back()) {
         ASSERT_TRUE(stage.Begin({&(&batch)[1]}).ok());
@@ -161,9 +162,11 @@ TEST(SharedDeviceKeys, SegmentsAreMadeWhenABatchIsBrought) {
         ExpectSegmentsThere(view->exchanged[i].served, batch.exchanged[i].served);
       }
       stage.Release();
-      const absl::StatusOr<DeviceBatch> plain = stage.View(batch, BatchStage::Use::kPredict);
+      const absl::StatusOr<model::DeviceBatch> plain =
+          stage.View(batch, model::BatchStage::Use::kPredict);
       ASSERT_TRUE(plain.ok()) << plain.status();
-      EXPECT_EQ(Here(plain->sparse[0].rows, batch.sparse[0].rows.size()), batch.sparse[0].rows);
+      EXPECT_EQ(model::Here(plain->sparse[0].rows, batch.sparse[0].rows.size()),
+                batch.sparse[0].rows);
       EXPECT_EQ(plain->exchanged[0].served.distinct, 0u);
       stage.Release();
     }
@@ -172,13 +175,13 @@ TEST(SharedDeviceKeys, SegmentsAreMadeWhenABatchIsBrought) {
 
 // A step may allocate memory only where the communicator can wait with a deadline.
 TEST(SharedDeviceKeys, RoomForABatchIncludesItsSegments) {
-  if (TestDevice().kind() == DeviceKind::kCpu) GTEST_SKIP() << "a CPU takes no memory";
+  if (model::TestDevice().kind() == DeviceKind::kCpu) GTEST_SKIP() << "a CPU takes no memory";
   const data::HostBatch batch =
       std::move(OnDevice(1, data::SmallPasses(30), data::MakeSamples(60))[0][0].batches[0]);
-  BatchStage stage(TestDevice());
+  model::BatchStage stage(model::TestDevice());
   EXPECT_FALSE(stage.HasRoom({&batch}));
   for (int place = 0; place < 3; ++place) {  // evaluation makes no segments
-    ASSERT_TRUE(stage.View(batch, BatchStage::Use::kPredict).ok());
+    ASSERT_TRUE(stage.View(batch, model::BatchStage::Use::kPredict).ok());
     stage.Release();
   }
   EXPECT_FALSE(stage.HasRoom({&batch}));

@@ -64,8 +64,8 @@ class LookAt : public testing::Test {
     ASSERT_TRUE((*writer)->Append(block).ok());
     ASSERT_TRUE((*writer)->Close().ok());
   }
-  ModelConfig Config() {
-    const auto config = ParseModelConfig(
+  model::ModelConfig Config() {
+    const auto config = model::ParseModelConfig(
         absl::StrCat(R"({
       "solver": {"lr_policy": "fixed", "num_epochs": 1, "batchsize": 256},
       "optimizer": {"type": "Adam", "update_type": "Local",
@@ -86,7 +86,7 @@ class LookAt : public testing::Test {
          "fc_param": {"num_output": 1}},
         {"name": "loss", "type": "BinaryCrossEntropyLoss", "bottom": ["fc", "label"],
          "top": "loss"}]})"),
-        "model.json", {}, LayerGrammars());
+        "model.json", {}, model::LayerGrammars());
     EXPECT_TRUE(config.ok()) << config.status();
     return *config;
   }

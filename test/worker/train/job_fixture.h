@@ -100,8 +100,9 @@ class JobFixture : public testing::Test {
     return filled;
   }
 
-  ModelConfig Config(const std::vector<std::string>& overrides = {}) {
-    auto config = ParseModelConfig(ModelText(), "model.json", overrides, LayerGrammars());
+  model::ModelConfig Config(const std::vector<std::string>& overrides = {}) {
+    auto config =
+        model::ParseModelConfig(ModelText(), "model.json", overrides, model::LayerGrammars());
     EXPECT_TRUE(config.ok()) << config.status();
     return *config;
   }
@@ -113,7 +114,7 @@ class JobFixture : public testing::Test {
     return options;
   }
 
-  std::string Predictions(const ModelConfig& config, ParameterClient& client,
+  std::string Predictions(const model::ModelConfig& config, ParameterClient& client,
                           const std::string& name) {
     const std::string output = folder_ + "/" + name + ".predictions";
     auto summary = Predict(config, client, {folder_ + "/test.norm"}, output, JobOptions());
@@ -125,7 +126,7 @@ class JobFixture : public testing::Test {
   }
 
   // Trains on `servers` new servers and returns the predictions for the test file.
-  std::string TrainAndPredict(const ModelConfig& config, uint32_t servers,
+  std::string TrainAndPredict(const model::ModelConfig& config, uint32_t servers,
                               const std::string& name) {
     EmbeddedFleet fleet(servers);
     auto client = Connect(fleet);

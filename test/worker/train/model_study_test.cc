@@ -50,7 +50,7 @@ class Study : public JobFixture {};
 TEST_F(Study, FindsThatEverySlotMatters) {
   EmbeddedFleet fleet(1);
   auto client = Connect(fleet);
-  const ModelConfig config = Config({"solver.num_epochs=12"});
+  const model::ModelConfig config = Config({"solver.num_epochs=12"});
   const auto summary = Train(config, *client, Options("study"));
   ASSERT_TRUE(summary.ok()) << summary.status();
   const auto study = StudyModel(config, *client, {}, 100000, JobOptions());
@@ -74,7 +74,7 @@ TEST_F(Study, FindsThatEverySlotMatters) {
 TEST_F(Study, CountsUnseenKeysBySlot) {
   EmbeddedFleet fleet(1);
   auto client = Connect(fleet);
-  const ModelConfig config = Config();
+  const model::ModelConfig config = Config();
   ASSERT_TRUE(Train(config, *client, Options("study")).ok());
   WriteSamples(folder_ + "/other.norm", 500, 600, 3);  // of each slot but the first, other keys
   const auto study = StudyModel(config, *client, {folder_ + "/other.norm"}, 500, JobOptions());

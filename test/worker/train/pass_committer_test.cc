@@ -31,7 +31,7 @@ class PassCommitterTest : public Resume {
 
   // Passes of about 5 batches, cut because a MiB holds no more of these wide rows. No snapshot and
   // no evaluation waits for a commit.
-  ModelConfig OverlapConfig(std::vector<std::string> more = {}) {
+  model::ModelConfig OverlapConfig(std::vector<std::string> more = {}) {
     std::vector<std::string> overrides = {"solver.batchsize=64",
                                           "solver.display=1",
                                           "solver.num_epochs=2",
@@ -76,10 +76,10 @@ TEST(PassCommitter, PushesAllRowsButThoseThatStay) {
   const auto device = DeviceContext::Open(DeviceKind::kCpu).value();
   const std::vector<Key> keys = TestKeys(3000);
   auto pass = std::make_shared<ReadyPass>();
-  RowStage stage(*device);
+  model::RowStage stage(*device);
   for (const TableId id : {kCtr, kDeep}) {
     auto& table =
-        *pass->tables.emplace_back(std::make_unique<PassTable>(client->layout(id), *device));
+        *pass->tables.emplace_back(std::make_unique<model::PassTable>(client->layout(id), *device));
     ASSERT_TRUE(table.Resize(keys.size()).ok());
     table.set_keys(keys);
     const std::vector<float> values = ValuesOf(keys, table.layout().full_floats());
@@ -107,7 +107,7 @@ TEST(PassCommitter, PushesAllRowsButThoseThatStay) {
 }
 
 TEST_F(PassCommitterTest, ThePassAfterItTrainsDuringTheCommit) {
-  const ModelConfig config = OverlapConfig();
+  const model::ModelConfig config = OverlapConfig();
   const Outcome expected = Undisturbed(config);
   ASSERT_GE(expected.pass, 6u);  // several passes an epoch
   std::vector<uint64_t> ends;    // the last step of each pass
@@ -204,7 +204,7 @@ std::vector<uint64_t> SharedWithNext(const std::vector<uint64_t>& ends) {
 // Trains a run whose passes end at `ends`. Each waits with its last step until `server` is asked
 // for the rows of the next one, which are known then. kept: receives Progress::kept_rows. stop_at:
 // the step after which the run is interrupted; 0: none.
-absl::StatusOr<TrainSummary> TrainInStep(const ModelConfig& config, ParameterClient& client,
+absl::StatusOr<TrainSummary> TrainInStep(const model::ModelConfig& config, ParameterClient& client,
                                          Address& server, const std::vector<uint64_t>& ends,
                                          JobOptions options, std::vector<uint64_t>* kept,
                                          uint64_t stop_at = 0) {
@@ -236,7 +236,8 @@ TEST_F(PassCommitterTest, CommitsInMemoryLeaveOutTheRowsOfTheNextPass) {
   const std::vector<uint64_t> ends = EndsOf(expected.lines), shared = SharedWithNext(ends);
   ASSERT_GE(ends.size(), 7u);
   for (const uint64_t commit_every : {2, 3}) {
-    const ModelConfig config = OverlapConfig({absl::StrCat("cistern.commit_every=", commit_every)});
+    const model::ModelConfig config =
+        OverlapConfig({absl::StrCat("cistern.commit_every=", commit_every)});
     Scene scene(absl::StrCat(folder_, "/every", commit_every), DiskWithFiles());
     auto client = scene.Client();
     std::vector<uint64_t> kept, stay = shared;
@@ -253,7 +254,7 @@ TEST_F(PassCommitterTest, CommitsInMemoryLeaveOutTheRowsOfTheNextPass) {
 // Servers that are not durable, if nobody reads them after a run that fails: until the last pass,
 // also if a signal makes it the last one while the rows of the next one are known.
 TEST_F(PassCommitterTest, PassesLeaveOutRowsOnServersThatEndWithTheRun) {
-  const ModelConfig config = OverlapConfig();
+  const model::ModelConfig config = OverlapConfig();
   const std::vector<uint64_t> ends = EndsOf(Undisturbed(config).lines);
   for (const uint64_t stop_at : {uint64_t{0}, ends[3]}) {
     std::vector<uint64_t> digests[2], kept[2], stay = SharedWithNext(ends);
@@ -294,7 +295,7 @@ TEST_F(PassCommitterTest, CommitsInMemoryChangeNoResult) {
 }
 
 TEST_F(PassCommitterTest, AnEvaluationWaitsForTheCommit) {
-  const ModelConfig config = OverlapConfig({"solver.eval_interval=7"});
+  const model::ModelConfig config = OverlapConfig({"solver.eval_interval=7"});
   const Outcome expected = Undisturbed(config);
   Scene scene(folder_ + "/slow", DiskWithFiles());
   auto client = scene.Client();
@@ -319,7 +320,7 @@ TEST_F(PassCommitterTest, AnEvaluationWaitsForTheCommit) {
 }
 
 TEST_F(PassCommitterTest, ACrashCostsAtMostTwoPasses) {
-  const ModelConfig config = OverlapConfig();
+  const model::ModelConfig config = OverlapConfig();
   const Outcome expected = Undisturbed(config);
   Scene scene(folder_ + "/killed", DiskWithFiles());
   uint64_t first_end = 0, trained = 0;

@@ -182,8 +182,8 @@ TEST(Position, HoldsOtherMetricsOnlyIfAnyExist) {
 
 std::string Difference(const std::vector<std::string>& overrides) {
   Position position;
-  position.config = TrainingValues(ParseOrDie());
-  const absl::Status status = CheckSameTraining(position, ParseOrDie(overrides));
+  position.config = TrainingValues(model::ParseOrDie());
+  const absl::Status status = CheckSameTraining(position, model::ParseOrDie(overrides));
   EXPECT_TRUE(status.ok() || status.code() == absl::StatusCode::kInvalidArgument) << status;
   return std::string(status.message());
 }
@@ -213,20 +213,22 @@ TEST(Position, NamesTheFirstDifferenceInTraining) {
 // A run of a version without cistern.embeddings.NAME.gradient moved rows by that of the mean.
 TEST(Position, ContinuesOlderCtrRunsWithTheirGradient) {
   Position position;
-  position.config = TrainingValues(ParseOrDie({"cistern.embeddings.deep.accessor=ctr"}));
+  position.config = TrainingValues(model::ParseOrDie({"cistern.embeddings.deep.accessor=ctr"}));
   ASSERT_EQ(position.config.erase("cistern.embeddings.deep.gradient"), 1u);
   EXPECT_THAT(
-      std::string(CheckSameTraining(position, ParseOrDie({"cistern.embeddings.deep.accessor=ctr"}))
-                      .message()),
+      std::string(
+          CheckSameTraining(position, model::ParseOrDie({"cistern.embeddings.deep.accessor=ctr"}))
+              .message()),
       HasSubstr("cistern.embeddings.deep.gradient is \"sum\", but the run to resume has \"mean\""));
-  EXPECT_TRUE(CheckSameTraining(position, ParseOrDie({"cistern.embeddings.deep.accessor=ctr",
-                                                      "cistern.embeddings.deep.gradient=mean"}))
-                  .ok());
+  EXPECT_TRUE(
+      CheckSameTraining(position, model::ParseOrDie({"cistern.embeddings.deep.accessor=ctr",
+                                                     "cistern.embeddings.deep.gradient=mean"}))
+          .ok());
 }
 
 TEST(Position, ContinuesRunsThatAreOlderThanAKey) {
   Position position;
-  position.config = TrainingValues(ParseOrDie({}));
+  position.config = TrainingValues(model::ParseOrDie({}));
   ASSERT_EQ(position.config.erase("cistern.calibrate"), 1u);
   size_t biases = 0;
   for (auto it = position.config.begin(); it != position.config.end();) {
@@ -235,17 +237,19 @@ TEST(Position, ContinuesRunsThatAreOlderThanAKey) {
     it = is_bias ? position.config.erase(it) : std::next(it);
   }
   EXPECT_GT(biases, 0u);
-  EXPECT_EQ(CheckSameTraining(position, ParseOrDie({})), absl::OkStatus());
+  EXPECT_EQ(CheckSameTraining(position, model::ParseOrDie({})), absl::OkStatus());
   EXPECT_THAT(
-      std::string(CheckSameTraining(position, ParseOrDie({"cistern.calibrate=0.5"})).message()),
+      std::string(
+          CheckSameTraining(position, model::ParseOrDie({"cistern.calibrate=0.5"})).message()),
       HasSubstr("cistern.calibrate is 0.5, but the run to resume has 0"));
 }
 
 // Data of a new day has a share of positives of its own.
 TEST(Position, MoreDataMayHaveAnotherShareOfPositives) {
   Position position;
-  position.config = TrainingValues(ParseOrDie({"cistern.calibrate=0.5"}));
-  const ModelConfig next = ParseOrDie({"cistern.calibrate=0.25", "cistern.calibrate_exact=true"});
+  position.config = TrainingValues(model::ParseOrDie({"cistern.calibrate=0.5"}));
+  const model::ModelConfig next =
+      model::ParseOrDie({"cistern.calibrate=0.25", "cistern.calibrate_exact=true"});
   EXPECT_FALSE(CheckSameTraining(position, next).ok());
   EXPECT_EQ(CheckSameTraining(position, next, /*more=*/true), absl::OkStatus());
 }

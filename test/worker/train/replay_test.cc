@@ -13,7 +13,7 @@ using testing::HasSubstr;
 class Replay : public Resume {};
 
 TEST_F(Replay, ALossBeforeTheFirstCommitRestartsTheRunFromItsStart) {
-  const ModelConfig config = CutConfig({"solver.num_epochs=1", "solver.snapshot=0"});
+  const model::ModelConfig config = CutConfig({"solver.num_epochs=1", "solver.snapshot=0"});
   Scene scene(folder_ + "/run"), calm(folder_ + "/calm");
   auto client = scene.Client(), calm_client = calm.Client();
   for (int run = 0; run < 2; ++run) {
@@ -32,7 +32,7 @@ TEST_F(Replay, ALossBeforeTheFirstCommitRestartsTheRunFromItsStart) {
 }
 
 TEST_F(Replay, TheJobYieldsToAnotherWriter) {
-  const ModelConfig config = CutConfig({"solver.num_epochs=3"});
+  const model::ModelConfig config = CutConfig({"solver.num_epochs=3"});
   Scene scene(folder_ + "/run");
   auto client = scene.Client();
   bool taken = false;

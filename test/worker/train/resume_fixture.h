@@ -103,7 +103,7 @@ class Resume : public JobFixture {
   }
 
   // Passes of 5 batches, the last of an epoch shorter; a snapshot after some of them.
-  ModelConfig CutConfig(std::vector<std::string> more = {}) {
+  model::ModelConfig CutConfig(std::vector<std::string> more = {}) {
     std::vector<std::string> overrides = {"solver.batchsize=64", "solver.snapshot=5",
                                           "solver.snapshot_prefix=" + folder_ + "/files/a",
                                           "solver.display=2"};
@@ -142,7 +142,7 @@ class Resume : public JobFixture {
     return files;
   }
 
-  std::string ModelPredictions(const ModelConfig& config, Scene& scene) {
+  std::string ModelPredictions(const model::ModelConfig& config, Scene& scene) {
     server::ServerOptions options;
     options.shard_num = 4;
     EmbeddedFleet fleet(1, options);
@@ -152,7 +152,7 @@ class Resume : public JobFixture {
     return loaded.ok() ? Predictions(config, *client, "model") : "";
   }
 
-  Outcome OutcomeOf(const ModelConfig& config, ParameterClient& client, Scene& scene,
+  Outcome OutcomeOf(const model::ModelConfig& config, ParameterClient& client, Scene& scene,
                     const TrainSummary& summary) {
     return {DigestsOf(client), LinesOf(scene),         ModelPredictions(config, scene),
             FilesOf(scene),    summary.score.auc,      summary.iterations,
@@ -160,7 +160,7 @@ class Resume : public JobFixture {
   }
 
   // A run without failures. calls: receives the number of calls to its servers.
-  Outcome Undisturbed(const ModelConfig& config, uint64_t* calls = nullptr) {
+  Outcome Undisturbed(const model::ModelConfig& config, uint64_t* calls = nullptr) {
     Scene scene(folder_ + "/undisturbed", DiskWithFiles());
     auto client = scene.Client();
     const auto summary = Train(config, *client, scene.Options());
@@ -170,7 +170,7 @@ class Resume : public JobFixture {
   }
 
   // The worker dies at its n-th call; a new one resumes.
-  void ExpectResumes(const ModelConfig& config, const Outcome& expected, uint64_t call) {
+  void ExpectResumes(const model::ModelConfig& config, const Outcome& expected, uint64_t call) {
     SCOPED_TRACE(absl::StrCat("the worker dies at call ", call));
     Scene scene(folder_ + "/killed", DiskWithFiles());
     {
@@ -188,7 +188,7 @@ class Resume : public JobFixture {
   }
 
   // A server loses its memory at the n-th call, and is down for the next `away` calls.
-  void ExpectRecovers(const ModelConfig& config, const Outcome& expected, uint64_t call,
+  void ExpectRecovers(const model::ModelConfig& config, const Outcome& expected, uint64_t call,
                       uint64_t away) {
     SCOPED_TRACE(absl::StrCat("a server dies at call ", call, ", for ", away, " calls"));
     Scene scene(folder_ + "/lost", DiskWithFiles());
@@ -211,7 +211,7 @@ class Resume : public JobFixture {
 
   // Tests both failures at every `step`-th call of the run, or at every one if CISTERN_EVERY_CALL
   // is set.
-  void ExpectGoesOnFromAnywhere(const ModelConfig& config, uint64_t step) {
+  void ExpectGoesOnFromAnywhere(const model::ModelConfig& config, uint64_t step) {
     if (std::getenv("CISTERN_EVERY_CALL") != nullptr) step = 1;
     uint64_t calls = 0;
     const Outcome expected = Undisturbed(config, &calls);

@@ -13,7 +13,8 @@ class ResumeRules : public Resume {};
 
 TEST_F(ResumeRules, RepeatedInterruptsDoNotChangeTheResultOfARun) {
   for (const char* shuffle : {"cistern.shuffle=false", "cistern.shuffle=true"}) {
-    const ModelConfig config = CutConfig({"solver.num_epochs=2", "solver.snapshot=0", shuffle});
+    const model::ModelConfig config =
+        CutConfig({"solver.num_epochs=2", "solver.snapshot=0", shuffle});
     Outcome expected = Undisturbed(config);
     Scene scene(folder_ + "/interrupted");
     auto client = scene.Client();
@@ -41,7 +42,7 @@ TEST_F(ResumeRules, RepeatedInterruptsDoNotChangeTheResultOfARun) {
 }
 
 TEST_F(ResumeRules, AnInterruptLeavesTheBestEpochInTheModelAndTheLastStepOnTheServers) {
-  const ModelConfig config = CutConfig(kBestOfSeven);
+  const model::ModelConfig config = CutConfig(kBestOfSeven);
   const Outcome expected = Undisturbed(config);
   Scene scene(folder_ + "/interrupted");
   auto client = scene.Client();
@@ -128,7 +129,7 @@ TEST_F(ResumeRules, FewerEpochsThanTheRunHasBegunAreRefused) {
 }
 
 TEST_F(ResumeRules, ARunWithoutACommitStartsFromTheBeginning) {
-  const ModelConfig config = CutConfig({"solver.num_epochs=1"});
+  const model::ModelConfig config = CutConfig({"solver.num_epochs=1"});
   const Outcome expected = Undisturbed(config);
   Scene scene(folder_ + "/run");
   auto client = scene.Client();
@@ -156,7 +157,7 @@ TEST_F(ResumeRules, ResumeRequiresDurableServers) {
 }
 
 TEST_F(ResumeRules, WithoutResumeDataRestartsAndStepsContinue) {
-  const ModelConfig config = CutConfig({"solver.num_epochs=1"});
+  const model::ModelConfig config = CutConfig({"solver.num_epochs=1"});
   Scene scene(folder_ + "/run");
   auto client = scene.Client();
   for (uint64_t runs = 1; runs <= 3; ++runs) {

@@ -25,7 +25,7 @@ TEST_F(Resume, WorksFromAnyPointWithFewerCommits) {
 }
 
 TEST_F(Resume, WorksFromAnyPointToTheBestEpoch) {
-  const ModelConfig config = CutConfig(kBestOfSeven);
+  const model::ModelConfig config = CutConfig(kBestOfSeven);
   const Outcome outcome = Undisturbed(config);
   EXPECT_EQ(outcome.iterations, 7u * 16);
   EXPECT_EQ(outcome.pass, 5u);
@@ -68,7 +68,7 @@ TEST_F(Resume, WorksFromAnyPointWithBoundedTables) {
 
 // Server 0 grants the first claims and then restarts without tables; server 1 grants none of them.
 TEST_F(Resume, WorksAfterAnInterruptedFirstClaim) {
-  const ModelConfig config = CutConfig();
+  const model::ModelConfig config = CutConfig();
   const Outcome expected = Undisturbed(config);
   Scene scene(folder_ + "/cut", DiskWithFiles());
   auto client = scene.Client();
@@ -87,7 +87,7 @@ TEST_F(Resume, WorksAfterAnInterruptedFirstClaim) {
 // Servers and worker lose power at the same time. (The last lines of metrics.jsonl may be lost.)
 TEST_F(Resume, WorksAfterALossOfPower) {
   using Loss = MemoryFileSystem::Loss;
-  const ModelConfig config = CutConfig(kBestOfSeven);
+  const model::ModelConfig config = CutConfig(kBestOfSeven);
   const Outcome expected = Undisturbed(config);
   Scene whole(folder_ + "/run");
   auto client = whole.Client();

@@ -58,7 +58,7 @@ class SampleWeights : public JobFixture {
   }
 
   // A logistic regression on all samples at once, by plain gradient descent.
-  ModelConfig Linear(const std::string& train, size_t samples) {
+  model::ModelConfig Linear(const std::string& train, size_t samples) {
     const std::string text = R"({
       "solver": {"lr_policy": "fixed", "display": 1, "max_iter": 8, "batchsize": SAMPLES,
                  "batchsize_eval": 64, "snapshot": 0, "snapshot_prefix": "./", "gpu": [0],
@@ -84,13 +84,13 @@ class SampleWeights : public JobFixture {
     std::string filled = text;
     filled.replace(filled.find("TRAIN"), 5, train);
     filled.replace(filled.find("SAMPLES"), 7, std::to_string(samples));
-    auto config = ParseModelConfig(filled, "model.json", {}, LayerGrammars());
+    auto config = model::ParseModelConfig(filled, "model.json", {}, model::LayerGrammars());
     EXPECT_TRUE(config.ok()) << config.status();
     return *config;
   }
 
   // Trains and returns the predictions for `test`.
-  std::vector<double> Fit(const ModelConfig& config, const std::string& test,
+  std::vector<double> Fit(const model::ModelConfig& config, const std::string& test,
                           const std::string& name) {
     EmbeddedFleet fleet(2);
     auto client = Connect(fleet);
@@ -98,7 +98,7 @@ class SampleWeights : public JobFixture {
     EXPECT_TRUE(summary.ok()) << summary.status();
     return PredictionsOf(config, *client, test);
   }
-  std::vector<double> PredictionsOf(const ModelConfig& config, ParameterClient& client,
+  std::vector<double> PredictionsOf(const model::ModelConfig& config, ParameterClient& client,
                                     const std::string& data) {
     const std::string output = folder_ + "/predictions";
     const auto summary = Predict(config, client, {data}, output, JobOptions());
@@ -146,7 +146,7 @@ TEST_F(SampleWeights, EqualWeightsDoNotChangeABit) {
   std::vector<Weighted> train = Draw(1000, 3), test = Draw(200, 4);
   const auto predictions = [&](bool weighted, float weight) {
     for (Weighted& sample : train) sample.weight = weight;
-    ModelConfig config =
+    model::ModelConfig config =
         Config({"layers.data.source=" + Write("train", train, weighted),
                 "layers.data.eval_source=" + Write("test", test, weighted),
                 "cistern.eval_every_epoch=true",
@@ -174,7 +174,7 @@ TEST_F(SampleWeights, EvaluationIsWeighted) {
     if (i % 7 == 0) test[i].label = 1 - test[i].label;
   }
   const std::string data = Write("test", test);
-  const ModelConfig config = Linear(Write("train", train), train.size());
+  const model::ModelConfig config = Linear(Write("train", train), train.size());
   EmbeddedFleet fleet(1);
   auto client = Connect(fleet);
   ASSERT_TRUE(Train(config, *client, Options("eval")).ok());
@@ -201,7 +201,7 @@ TEST_F(SampleWeights, ABatchWithoutWeightTeachesNothing) {
   std::vector<Weighted> none = Draw(100, 7);
   for (Weighted& sample : none) sample.weight = 0;
   const std::string test = Write("test", Draw(50, 8));
-  ModelConfig config = Linear(Write("none", none), none.size());
+  model::ModelConfig config = Linear(Write("none", none), none.size());
   const auto after = Fit(config, test, "after");
   config.solver.max_iter = 1;
   ExpectNear(after, Fit(config, test, "once"));

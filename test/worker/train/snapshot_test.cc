@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 
 TEST(Snapshot, IsDueAfterEveryNthIteration) {
-  SolverConfig solver;
+  model::SolverConfig solver;
   solver.snapshot = 20;
   EXPECT_TRUE(IsSnapshotDue(solver, 40));
   EXPECT_FALSE(IsSnapshotDue(solver, 41));
@@ -28,7 +28,7 @@ TEST(Snapshot, AWorkerThatRepeatsItsWorkKeepsTheFolder) {
   ASSERT_EQ(client->CommitPass(), absl::OkStatus());
   MemoryFileSystem disk;
   disk.Put("/out/snapshot-20/mark", "of an earlier process");
-  const ModelConfig config;  // trains by epochs: no files of HugeCTR
+  const model::ModelConfig config;  // trains by epochs: no files of HugeCTR
   ASSERT_EQ(SaveSnapshot(disk, config, *client, "/out", 20, /*again=*/true), absl::OkStatus());
   EXPECT_THAT(disk.List("/out/snapshot-20").value(), ElementsAre("mark"));
   ASSERT_EQ(SaveSnapshot(disk, config, *client, "/out", 20, /*again=*/false), absl::OkStatus());

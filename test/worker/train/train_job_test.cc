@@ -42,7 +42,7 @@ TEST_F(TrainJob, LeavesTheCallersNumberOfThreadsAsItWas) {
   const ThreadLimit own(3);
   EmbeddedFleet fleet(1);
   auto client = Connect(fleet);
-  const ModelConfig config = Config({"solver.num_epochs=1"});
+  const model::ModelConfig config = Config({"solver.num_epochs=1"});
   JobOptions options = Options("threads");
   options.threads = 1;
   ASSERT_EQ(Train(config, *client, options).status(), absl::OkStatus());
@@ -58,7 +58,7 @@ TEST_F(TrainJob, LeavesTheCallersNumberOfThreadsAsItWas) {
 }
 
 TEST_F(TrainJob, TheNumberOfServersDoesNotChangeABit) {
-  const ModelConfig config = Config();
+  const model::ModelConfig config = Config();
   const std::string one = TrainAndPredict(config, 1, "one");
   EXPECT_EQ(std::count(one.begin(), one.end(), '\n'), 1000);
   EXPECT_EQ(one, TrainAndPredict(config, 2, "two"));
@@ -70,7 +70,7 @@ TEST_F(TrainJob, TheNumberOfServersDoesNotChangeABitOfABoundedTable) {
   std::set<std::string> predictions = {
       TrainAndPredict(Config({"cistern.pass_memory_mb=2"}), 1, "whole")};
   for (const std::string bound : {"max_rows=9000", "expire_passes=2", "admit_after=3"}) {
-    const ModelConfig config =
+    const model::ModelConfig config =
         Config({"cistern.pass_memory_mb=2", "cistern.embeddings.deep." + bound});
     const std::string one = TrainAndPredict(config, 1, bound + "-1");
     EXPECT_TRUE(predictions.insert(one).second) << bound << " changes nothing";
@@ -82,7 +82,7 @@ TEST_F(TrainJob, TheNumberOfServersDoesNotChangeABitOfABoundedTable) {
 TEST_F(TrainJob, PassesCountTheRowsThatTheirCommitsRemove) {
   WriteSamples(folder_ + "/train.norm", 40000, 30000, 3);
   for (const std::string bound : {"max_rows", "expire_passes"}) {
-    const ModelConfig config =
+    const model::ModelConfig config =
         Config({"cistern.pass_memory_mb=2", "solver.num_epochs=1",
                 "cistern.embeddings.deep." + bound + (bound == "max_rows" ? "=9000" : "=2")});
     EmbeddedFleet fleet(2);
@@ -125,7 +125,7 @@ TEST_F(TrainJob, RowsHaveWeightsOnceTheyOccurredOftenEnough) {
   for (size_t i = 0; i < 4000; ++i) {
     for (uint32_t slot = 0; slot < kSlots; ++slot) seen[slot * 3000 + random() % 3000] += 2;
   }
-  const ModelConfig config = Config(
+  const model::ModelConfig config = Config(
       {"cistern.pass_memory_mb=1", "solver.num_epochs=2", "cistern.embeddings.deep.admit_after=4"});
   EmbeddedFleet fleet(2);
   auto client = Connect(fleet);
@@ -153,7 +153,7 @@ TEST_F(TrainJob, RowsHaveWeightsOnceTheyOccurredOftenEnough) {
 }
 
 TEST_F(TrainJob, CuttingPassesSmallerDoesNotChangeABit) {
-  ModelConfig config = Config();
+  model::ModelConfig config = Config();
   EmbeddedFleet fleet(1);
   auto client = Connect(fleet);
   const auto whole = Train(config, *client, Options("whole"));
@@ -174,7 +174,7 @@ TEST_F(TrainJob, CuttingPassesSmallerDoesNotChangeABit) {
 }
 
 TEST_F(TrainJob, DeferredUpdatesContinueInASecondRun) {
-  const ModelConfig config =
+  const model::ModelConfig config =
       Config({"optimizer.update_type=Global", "solver.num_epochs=0", "solver.max_iter=20"});
   EmbeddedFleet fleet(2);
   for (const uint64_t steps : {20u, 40u}) {
@@ -191,7 +191,7 @@ TEST_F(TrainJob, DeferredUpdatesContinueInASecondRun) {
 TEST_F(TrainJob, ASavedModelPredictsTheSameOnAnotherNumberOfServers) {
   for (const char* update_type : {"Local", "Global", "LazyGlobal"}) {
     SCOPED_TRACE(update_type);
-    const ModelConfig config = Config({absl::StrCat("optimizer.update_type=", update_type)});
+    const model::ModelConfig config = Config({absl::StrCat("optimizer.update_type=", update_type)});
     const std::string trained = TrainAndPredict(config, 2, "saved");
     EmbeddedFleet fleet(3);
     auto client = Connect(fleet);
@@ -205,8 +205,9 @@ TEST_F(TrainJob, AModelOfAnotherShapeIsRefusedWithTheDifference) {
   TrainAndPredict(Config(), 1, "small");
   EmbeddedFleet fleet(1);
   auto client = Connect(fleet);
-  const ModelConfig other = Config({"layers.deep.sparse_embedding_hparam.embedding_vec_size=4",
-                                    "layers.reshape1.leading_dim=16"});
+  const model::ModelConfig other =
+      Config({"layers.deep.sparse_embedding_hparam.embedding_vec_size=4",
+              "layers.reshape1.leading_dim=16"});
   const absl::Status status = LoadModel(Disk(), other, *client, folder_ + "/small/model");
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(std::string(status.message()).find("dim"), std::string::npos) << status;
@@ -262,7 +263,8 @@ TEST_F(TrainJob, AModelOfAnotherRuleIsUpgradedOnRequest) {
   const std::string trained = TrainAndPredict(Config(), 2, "adam");
   EmbeddedFleet fleet(1);
   auto client = Connect(fleet);
-  const ModelConfig other = Config({R"(cistern.embeddings.deep={"optimizer":{"type":"SGD"}})"});
+  const model::ModelConfig other =
+      Config({R"(cistern.embeddings.deep={"optimizer":{"type":"SGD"}})"});
   const std::string model = folder_ + "/adam/model";
   EXPECT_NE(
       std::string(LoadModel(Disk(), other, *client, model).message()).find("load with upgrade"),
@@ -276,8 +278,9 @@ TEST_F(TrainJob, AModelOfAnotherRuleIsUpgradedOnRequest) {
 TEST_F(TrainJob, AModelOfAnotherDimKeepsItsRowsAndResetsItsDenseParameters) {
   TrainAndPredict(Config(), 2, "narrow");
   const std::string model = folder_ + "/narrow/model";
-  const ModelConfig wide = Config({"layers.deep.sparse_embedding_hparam.embedding_vec_size=4",
-                                   "layers.reshape1.leading_dim=16"});
+  const model::ModelConfig wide =
+      Config({"layers.deep.sparse_embedding_hparam.embedding_vec_size=4",
+              "layers.reshape1.leading_dim=16"});
   EmbeddedFleet fleet(2);
   auto client = Connect(fleet);
   std::vector<v1::TableLeftOut> left_out;
@@ -296,7 +299,7 @@ TEST_F(TrainJob, AModelOfAnotherDimKeepsItsRowsAndResetsItsDenseParameters) {
 TEST_F(TrainJob, EvaluationDuringAPassSeesTheRowsInTraining) {
   EmbeddedFleet fleet(1);
   auto client = Connect(fleet);
-  const ModelConfig config =
+  const model::ModelConfig config =
       Config({"solver.num_epochs=6", "solver.eval_interval=48", "solver.display=0"});
   ASSERT_TRUE(Train(config, *client, Options("middle")).ok());
   const auto evals = Metrics("middle", "eval");
@@ -314,7 +317,7 @@ TEST_F(TrainJob, CachedEvaluationDataIsReadOnce) {
     std::filesystem::copy_file(folder_ + "/large.norm", eval);
     EmbeddedFleet fleet(1);
     auto client = Connect(fleet);
-    const ModelConfig config =
+    const model::ModelConfig config =
         Config({"cistern.eval_every_epoch=true", "cistern.pass_memory_mb=1",
                 "solver.batchsize_eval=100", "layers.data.eval_source=" + eval,
                 absl::StrCat("layers.data.cache_eval_data=", cached ? "true" : "30")});
@@ -334,7 +337,7 @@ TEST_F(TrainJob, AFewCachedBatchesChangeNoScore) {
   for (const char* cache : {"false", "7", "true"}) {
     EmbeddedFleet fleet(1);
     auto client = Connect(fleet);
-    const ModelConfig config =
+    const model::ModelConfig config =
         Config({"cistern.eval_every_epoch=true", "cistern.pass_memory_mb=1",
                 "solver.batchsize_eval=100", "layers.data.eval_source=" + folder_ + "/large.norm",
                 absl::StrCat("layers.data.cache_eval_data=", cache)});
@@ -353,7 +356,7 @@ TEST_F(TrainJob, AFewCachedBatchesChangeNoScore) {
 TEST_F(TrainJob, UntrainedKeysReadTheDefaultRowAndAreCounted) {
   EmbeddedFleet fleet(2);
   auto client = Connect(fleet);
-  const ModelConfig config = Config();
+  const model::ModelConfig config = Config();
   ASSERT_TRUE(Train(config, *client, Options("unseen")).ok());
   WriteSamples(folder_ + "/strange.norm", 50, 1u << 20, 9);
   const auto summary = Evaluate(config, *client, {folder_ + "/strange.norm"}, JobOptions());
@@ -366,7 +369,7 @@ TEST_F(TrainJob, KeepsTheBestEpoch) {
   EmbeddedFleet fleet(2);
   auto client = Connect(fleet);
   // A far too large learning rate makes later epochs worse than an earlier one.
-  const ModelConfig config =
+  const model::ModelConfig config =
       Config({"solver.num_epochs=40", "optimizer.adam_hparam.learning_rate=0.05",
               "cistern.eval_every_epoch=true", "cistern.keep_best=true", "cistern.patience=2"});
   const auto summary = Train(config, *client, Options("best"));
@@ -391,7 +394,7 @@ TEST_F(TrainJob, CalibratesTheBiasAtTheEndOfEachEpoch) {
     auto client = Connect(fleet);
     std::vector<std::string> overrides = bias;
     overrides.insert(overrides.end(), more.begin(), more.end());
-    const ModelConfig config = Config(overrides);
+    const model::ModelConfig config = Config(overrides);
     EXPECT_EQ(Train(config, *client, Options(name)).status(), absl::OkStatus());
     std::istringstream lines(Predictions(config, *client, name));
     double sum = 0, positives = 0, label = 0, prediction = 0;

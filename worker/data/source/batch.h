@@ -14,9 +14,9 @@
 #include "worker/data/source/pass_cursor.h"
 #include "worker/data/source/pass_keys.h"
 
-namespace cistern {
+namespace cistern::model {
 class DeviceKeys;  // worker/model/batch/device_keys.h
-}  // namespace cistern
+}  // namespace cistern::model
 
 namespace cistern::data {
 
@@ -30,7 +30,7 @@ struct HostSparseBatch {
   // If a GPU looks up the rows: keys [offsets.back()] instead of `rows`, and the object that looks
   // them up. The GPU then also builds the segments when the batch arrives there.
   std::vector<Key> keys;
-  std::shared_ptr<const DeviceKeys> finder;
+  std::shared_ptr<const model::DeviceKeys> finder;
   // For a batch with `rows`: a GPU builds the segments when the batch arrives there.
   bool segments_there = false;
   // The occurrences sorted by row, so that the backward pass adds in a fixed order. Distinct row

@@ -95,9 +95,9 @@ class Writer {
 
 }  // namespace
 
-absl::StatusOr<DnnPluginWritten> WriteDnnPlugin(FileSystem& files, const ModelConfig& config,
+absl::StatusOr<DnnPluginWritten> WriteDnnPlugin(FileSystem& files, const model::ModelConfig& config,
                                                 CommittedModel& model, const std::string& folder) {
-  CISTERN_ASSIGN_OR_RETURN(const ModelSummary summary, Summarize(config));
+  CISTERN_ASSIGN_OR_RETURN(const model::ModelSummary summary, model::Summarize(config));
   absl::StatusOr<std::vector<PaddleParameter>> parameters = PaddleParametersOf(config, summary);
   if (!parameters.ok()) return AddContext(parameters.status(), config.path);
   if (parameters->empty()) {

@@ -24,7 +24,7 @@ struct DnnPluginWritten {
 // export. Memory: the dense tables twice.
 // kInvalidArgument: the model has no dense parameters; errors of PaddleParametersOf.
 // kAlreadyExists: the folder holds anything else. kAborted: CommittedModel::Recheck.
-absl::StatusOr<DnnPluginWritten> WriteDnnPlugin(FileSystem& files, const ModelConfig& config,
+absl::StatusOr<DnnPluginWritten> WriteDnnPlugin(FileSystem& files, const model::ModelConfig& config,
                                                 CommittedModel& model, const std::string& folder);
 
 }  // namespace cistern

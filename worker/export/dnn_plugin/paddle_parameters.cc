@@ -11,11 +11,11 @@ namespace {
 // Collects the parameters of one layer after the other.
 class Collector {
  public:
-  absl::Status Add(const LayerConfig& config, const LayerSummary& layer) {
+  absl::Status Add(const model::LayerConfig& config, const model::LayerSummary& layer) {
     layer_ = &layer;
     const size_t count = layer.parameters, before = trained_, running_before = running_;
     if (layer.type == "InnerProduct" || layer.type == "FusedInnerProduct") {
-      const auto& own = config.own<FullyConnectedConfig>();
+      const auto& own = config.own<model::FullyConnectedConfig>();
       const size_t out = own.num_output, biases = own.use_bias ? out : 0;
       Take("w_0", {(count - biases) / out, out});
       if (own.use_bias) Take("b_0", {out});
@@ -29,10 +29,10 @@ class Collector {
       Take("w_0", {count / 2});
       Take("b_0", {count / 2});
     } else if (layer.type == "Multiply") {
-      const std::vector<uint32_t>& dims = config.own<MultiplyConfig>().weight_dims;
+      const std::vector<uint32_t>& dims = config.own<model::MultiplyConfig>().weight_dims;
       Take("w_0", {dims[0], dims[1]});
     } else if (layer.type == "MultiCross") {
-      const auto& own = config.own<MultiCrossConfig>();
+      const auto& own = config.own<model::MultiCrossConfig>();
       for (size_t cross = 0; cross < own.num_layers; ++cross) {
         if (own.projection_dim > 0) {
           TakeLowRankCross(cross, count / own.num_layers, own.projection_dim);
@@ -78,11 +78,11 @@ class Collector {
     *next += parameter.count();
   }
 
-  const LayerSummary* layer_ = nullptr;
+  const model::LayerSummary* layer_ = nullptr;
   size_t trained_ = 0, running_ = 0;
 };
 
-absl::Status CheckLayerName(const LayerSummary& layer, std::set<std::string>* names) {
+absl::Status CheckLayerName(const model::LayerSummary& layer, std::set<std::string>* names) {
   const std::string site = absl::StrCat("layer '", layer.name, "' (", layer.path, ")");
   const absl::Status usable = CheckName(layer.name + ".w_0");
   if (!usable.ok()) {
@@ -101,16 +101,16 @@ size_t PaddleParameter::count() const {
   return product;
 }
 
-absl::StatusOr<std::vector<PaddleParameter>> PaddleParametersOf(const ModelConfig& config,
-                                                                const ModelSummary& summary) {
+absl::StatusOr<std::vector<PaddleParameter>> PaddleParametersOf(
+    const model::ModelConfig& config, const model::ModelSummary& summary) {
   Collector collector;
   std::set<std::string> names;
-  for (const LayerSummary& layer : summary.layers) {
+  for (const model::LayerSummary& layer : summary.layers) {
     if (layer.parameters == 0 && layer.running == 0) continue;
     CISTERN_RETURN_IF_ERROR(CheckLayerName(layer, &names));
     const auto found =
         std::find_if(config.layers.begin(), config.layers.end(),
-                     [&layer](const LayerConfig& one) { return one.path == layer.path; });
+                     [&layer](const model::LayerConfig& one) { return one.path == layer.path; });
     if (found == config.layers.end()) {
       return absl::InternalError(absl::StrCat(layer.path, " is not a layer of the model file"));
     }

@@ -29,7 +29,7 @@ struct PaddleParameter {
 
 // All parameters in the order of the layers, each layer's in the order above. kInvalidArgument: a
 // layer's name is used twice or cannot be a file name; a layer without a form above.
-absl::StatusOr<std::vector<PaddleParameter>> PaddleParametersOf(const ModelConfig& config,
-                                                                const ModelSummary& summary);
+absl::StatusOr<std::vector<PaddleParameter>> PaddleParametersOf(const model::ModelConfig& config,
+                                                                const model::ModelSummary& summary);
 
 }  // namespace cistern

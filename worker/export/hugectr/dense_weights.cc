@@ -12,16 +12,16 @@ namespace {
 
 constexpr size_t kChunkFloats = size_t{1} << 18;
 
-size_t SumOfParameters(const std::vector<LayerSummary>& layers) {
+size_t SumOfParameters(const std::vector<model::LayerSummary>& layers) {
   size_t sum = 0;
-  for (const LayerSummary& layer : layers) sum += layer.parameters;
+  for (const model::LayerSummary& layer : layers) sum += layer.parameters;
   return sum;
 }
 
 // "layer 'fc1' (layers[4], InnerProduct), weights 0 to 99": the layer that holds parameter `index`.
-std::string LayerAt(const std::vector<LayerSummary>& layers, size_t index) {
+std::string LayerAt(const std::vector<model::LayerSummary>& layers, size_t index) {
   size_t first = 0;
-  for (const LayerSummary& layer : layers) {
+  for (const model::LayerSummary& layer : layers) {
     if (index < first + layer.parameters) {
       return absl::StrCat("layer '", layer.name, "' (", layer.path, ", ", layer.type,
                           "), which has weights ", first, " to ", first + layer.parameters - 1);
@@ -32,7 +32,7 @@ std::string LayerAt(const std::vector<LayerSummary>& layers, size_t index) {
 }
 
 absl::Status WrongSize(const std::string& path, uint64_t bytes,
-                       const std::vector<LayerSummary>& layers, size_t columns) {
+                       const std::vector<model::LayerSummary>& layers, size_t columns) {
   const size_t count = SumOfParameters(layers), there = bytes / sizeof(float);
   const std::string end = there < count * columns
                               ? absl::StrCat("it ends at number ", there, ", within ",
@@ -77,7 +77,7 @@ absl::Status WriteFloats(FileSystem& files, const std::string& path,
 }
 
 absl::StatusOr<std::vector<float>> ReadFloats(FileSystem& files, const std::string& path,
-                                              const std::vector<LayerSummary>& layers,
+                                              const std::vector<model::LayerSummary>& layers,
                                               size_t columns) {
   absl::StatusOr<std::unique_ptr<ReadableFile>> file = files.Open(path);
   if (absl::IsNotFound(file.status())) {
@@ -108,10 +108,11 @@ absl::StatusOr<std::vector<float>> ReadFloats(FileSystem& files, const std::stri
   return cells;
 }
 
-std::string FormatNtp(const std::vector<LayerSummary>& layers, absl::Span<const float> running) {
+std::string FormatNtp(const std::vector<model::LayerSummary>& layers,
+                      absl::Span<const float> running) {
   std::string text;
   size_t next = 0;
-  for (const LayerSummary& layer : layers) {
+  for (const model::LayerSummary& layer : layers) {
     if (layer.running == 0) continue;
     absl::StrAppend(&text, text.empty() ? "\n" : ",\n", "    {\n      \"type\": \"", layer.type,
                     "\"");
@@ -128,7 +129,7 @@ std::string FormatNtp(const std::vector<LayerSummary>& layers, absl::Span<const 
 }
 
 absl::StatusOr<std::vector<float>> ParseNtp(const std::string& text, const std::string& path,
-                                            const std::vector<LayerSummary>& layers) {
+                                            const std::vector<model::LayerSummary>& layers) {
   const auto damaged = [&](const std::string& what) {
     return absl::DataLossError(
         absl::StrCat(path, ": ", what,
@@ -148,7 +149,7 @@ absl::StatusOr<std::vector<float>> ParseNtp(const std::string& text, const std::
   }
   std::vector<float> running;
   size_t index = 0;
-  for (const LayerSummary& layer : layers) {
+  for (const model::LayerSummary& layer : layers) {
     if (layer.running == 0) continue;
     const std::string site = absl::StrCat("layer '", layer.name, "' (", layer.path, ")");
     const bool is_found = index < found.size() && found[index]["type"] == layer.type;
@@ -188,9 +189,9 @@ absl::StatusOr<std::vector<float>> ParseNtp(const std::string& text, const std::
   return running;
 }
 
-std::vector<float> FirstRunning(const std::vector<LayerSummary>& layers) {
+std::vector<float> FirstRunning(const std::vector<model::LayerSummary>& layers) {
   std::vector<float> running;
-  for (const LayerSummary& layer : layers) {
+  for (const model::LayerSummary& layer : layers) {
     running.insert(running.end(), layer.running / 2, 0.0f);
     running.insert(running.end(), layer.running / 2, 1.0f);
   }

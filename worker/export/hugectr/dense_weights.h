@@ -33,17 +33,18 @@ absl::Status WriteFloats(FileSystem& files, const std::string& path, absl::Span<
 // kInvalidArgument: no such file, or a wrong size, with both sizes and the layer where the file
 // ends; kDataLoss: a number is not finite, with its layer.
 absl::StatusOr<std::vector<float>> ReadFloats(FileSystem& files, const std::string& path,
-                                              const std::vector<LayerSummary>& layers,
+                                              const std::vector<model::LayerSummary>& layers,
                                               size_t columns);
 
 // running: the table "dense_state". Writes nine digits per number, which read back bit for bit.
-std::string FormatNtp(const std::vector<LayerSummary>& layers, absl::Span<const float> running);
+std::string FormatNtp(const std::vector<model::LayerSummary>& layers,
+                      absl::Span<const float> running);
 // kInvalidArgument: layers or widths differ from `layers`; kDataLoss: malformed JSON, a number that
 // is not finite, a variance below 0. `path` is for messages.
 absl::StatusOr<std::vector<float>> ParseNtp(const std::string& text, const std::string& path,
-                                            const std::vector<LayerSummary>& layers);
+                                            const std::vector<model::LayerSummary>& layers);
 
 // The initial statistics, without a file: mean 0, variance 1.
-std::vector<float> FirstRunning(const std::vector<LayerSummary>& layers);
+std::vector<float> FirstRunning(const std::vector<model::LayerSummary>& layers);
 
 }  // namespace cistern

@@ -39,12 +39,12 @@ absl::StatusOr<uint64_t> HashOf(ReadableFile& file) {
 
 class ModelWriter {
  public:
-  ModelWriter(FileSystem& files, const ModelConfig& config, CommittedModel& model,
+  ModelWriter(FileSystem& files, const model::ModelConfig& config, CommittedModel& model,
               const HugectrPlace& place)
       : files_(files), config_(config), model_(model), place_(place), set_(files) {}
 
   absl::StatusOr<HugectrWritten> Write() {
-    CISTERN_ASSIGN_OR_RETURN(summary_, Summarize(config_));
+    CISTERN_ASSIGN_OR_RETURN(summary_, model::Summarize(config_));
     for (size_t e = 0; e < config_.embeddings.size(); ++e) {
       CISTERN_RETURN_IF_ERROR(AddContext(WriteRows(e), place_.sparse(e)));
     }
@@ -162,23 +162,24 @@ class ModelWriter {
   }
 
   FileSystem& files_;
-  const ModelConfig& config_;
+  const model::ModelConfig& config_;
   CommittedModel& model_;
   const HugectrPlace& place_;
   FileSet set_;
-  ModelSummary summary_;
+  model::ModelSummary summary_;
   std::vector<float> weights_;  // the dense ones
   HugectrWritten written_;
 };
 
 class ModelReader {
  public:
-  ModelReader(FileSystem& files, const ModelConfig& config) : files_(files), config_(config) {}
+  ModelReader(FileSystem& files, const model::ModelConfig& config)
+      : files_(files), config_(config) {}
 
   // Opens all files, checks their sizes, and reads the dense ones.
   absl::Status Open() {
-    const SolverConfig& solver = config_.solver;
-    CISTERN_ASSIGN_OR_RETURN(const ModelSummary summary, Summarize(config_));
+    const model::SolverConfig& solver = config_.solver;
+    CISTERN_ASSIGN_OR_RETURN(const model::ModelSummary summary, model::Summarize(config_));
     readers_.resize(config_.embeddings.size());
     for (size_t e = 0; e < solver.sparse_model_files.size(); ++e) {
       if (solver.sparse_model_files[e].empty()) continue;
@@ -214,7 +215,7 @@ class ModelReader {
   }
 
   HugectrStart Summary() const {
-    const SolverConfig& solver = config_.solver;
+    const model::SolverConfig& solver = config_.solver;
     HugectrStart start;
     for (size_t e = 0; e < readers_.size(); ++e) {
       if (readers_[e] == nullptr) continue;
@@ -227,8 +228,8 @@ class ModelReader {
   }
 
  private:
-  absl::Status OpenDense(const std::vector<LayerSummary>& layers) {
-    const SolverConfig& solver = config_.solver;
+  absl::Status OpenDense(const std::vector<model::LayerSummary>& layers) {
+    const model::SolverConfig& solver = config_.solver;
     CISTERN_ASSIGN_OR_RETURN(weights_, ReadFloats(files_, solver.dense_model_file, layers, 1));
     if (solver.dense_opt_states_file.empty()) return absl::OkStatus();
     CISTERN_ASSIGN_OR_RETURN(states_, ReadFloats(files_, solver.dense_opt_states_file, layers,
@@ -252,7 +253,7 @@ class ModelReader {
     return cells;
   }
 
-  absl::Status OpenRunning(const std::vector<LayerSummary>& layers) {
+  absl::Status OpenRunning(const std::vector<model::LayerSummary>& layers) {
     running_ = FirstRunning(layers);
     const std::string path = NtpPathOf(config_.solver.dense_model_file);
     CISTERN_ASSIGN_OR_RETURN(const bool there, files_.Exists(path));
@@ -306,7 +307,7 @@ class ModelReader {
   }
 
   FileSystem& files_;
-  const ModelConfig& config_;
+  const model::ModelConfig& config_;
   std::vector<std::unique_ptr<SparseReader>> readers_;  // by embedding; null: first weights
   std::vector<float> weights_, states_;                 // in file order; empty: no file
   std::vector<float> running_;                          // the table "dense_state"
@@ -327,19 +328,20 @@ std::string HugectrPlace::sparse(size_t embedding) const {
   return absl::StrCat(prefix, embedding, "_sparse_", iteration, ".model");
 }
 
-absl::StatusOr<HugectrWritten> WriteHugectrModel(FileSystem& files, const ModelConfig& config,
+absl::StatusOr<HugectrWritten> WriteHugectrModel(FileSystem& files,
+                                                 const model::ModelConfig& config,
                                                  CommittedModel& model, const HugectrPlace& place) {
   return ModelWriter(files, config, model, place).Write();
 }
 
-bool WritesHugectrModel(const ModelConfig& config) {
+bool WritesHugectrModel(const model::ModelConfig& config) {
   return config.solver.max_iter > 0 &&
          std::none_of(
              config.embeddings.begin(), config.embeddings.end(),
-             [](const EmbeddingConfig& embedding) { return HasStatistics(embedding.spec); });
+             [](const model::EmbeddingConfig& embedding) { return HasStatistics(embedding.spec); });
 }
 
-absl::Status CheckSnapshotSlots(FileSystem& files, const ModelConfig& config,
+absl::Status CheckSnapshotSlots(FileSystem& files, const model::ModelConfig& config,
                                 ParameterClient& client) {
   for (size_t e = 0; e < config.embeddings.size(); ++e) {
     if (!config.embeddings[e].localized) continue;
@@ -351,21 +353,21 @@ absl::Status CheckSnapshotSlots(FileSystem& files, const ModelConfig& config,
   return absl::OkStatus();
 }
 
-bool StartsFromHugectrModel(const ModelConfig& config) {
-  const SolverConfig& solver = config.solver;
+bool StartsFromHugectrModel(const model::ModelConfig& config) {
+  const model::SolverConfig& solver = config.solver;
   return !solver.dense_model_file.empty() ||
          std::any_of(solver.sparse_model_files.begin(), solver.sparse_model_files.end(),
                      [](const std::string& path) { return !path.empty(); });
 }
 
-absl::StatusOr<HugectrStart> ReadHugectrStart(FileSystem& files, const ModelConfig& config) {
+absl::StatusOr<HugectrStart> ReadHugectrStart(FileSystem& files, const model::ModelConfig& config) {
   ModelReader reader(files, config);
   CISTERN_RETURN_IF_ERROR(AddContext(reader.Open(), config.path));
   return reader.Summary();
 }
 
-absl::Status ReadHugectrModel(FileSystem& files, const ModelConfig& config, ParameterClient& client,
-                              const std::string& worker_state) {
+absl::Status ReadHugectrModel(FileSystem& files, const model::ModelConfig& config,
+                              ParameterClient& client, const std::string& worker_state) {
   if (client.committed_pass() > 0) {
     return WithOptions(
         absl::InvalidArgumentError(absl::StrCat(
@@ -378,7 +380,7 @@ absl::Status ReadHugectrModel(FileSystem& files, const ModelConfig& config, Para
             "solver.sparse_model_file=[]; to start over, start the servers with another data_dir")),
         {"resume", "set"});
   }
-  const SolverConfig& solver = config.solver;
+  const model::SolverConfig& solver = config.solver;
   ModelReader reader(files, config);
   CISTERN_RETURN_IF_ERROR(AddContext(reader.Open(), config.path));
   CISTERN_RETURN_IF_ERROR(client.BeginPass());

@@ -44,20 +44,21 @@ struct HugectrWritten {
 // Writes the committed state. The files appear together once all are on disk (file_set.h), and
 // replace those of an older export of this name. Memory: a buffer per file, the dense tables, and
 // that of KeySlots. kInvalidArgument: an embedding with the accessor ctr. Errors name the file.
-absl::StatusOr<HugectrWritten> WriteHugectrModel(FileSystem& files, const ModelConfig& config,
+absl::StatusOr<HugectrWritten> WriteHugectrModel(FileSystem& files,
+                                                 const model::ModelConfig& config,
                                                  CommittedModel& model, const HugectrPlace& place);
 
 // Whether snapshots of this training write these files: training by iterations, without ctr rows.
-bool WritesHugectrModel(const ModelConfig& config);
+bool WritesHugectrModel(const model::ModelConfig& config);
 
 // Checks that a snapshot of the servers' rows and of this run's new rows could be written: each key
 // of the Localized embeddings has a known slot (key_slots.h). Reads the keys of their tables, and
 // the training data where it determines slots. Errors: those of KeySlots.
-absl::Status CheckSnapshotSlots(FileSystem& files, const ModelConfig& config,
+absl::Status CheckSnapshotSlots(FileSystem& files, const model::ModelConfig& config,
                                 ParameterClient& client);
 
 // Whether a new run of this model starts from such files.
-bool StartsFromHugectrModel(const ModelConfig& config);
+bool StartsFromHugectrModel(const model::ModelConfig& config);
 
 // The contents of the files that a model starts from.
 struct HugectrStart {
@@ -74,14 +75,14 @@ struct HugectrStart {
 
 // Opens the files that the model names, checks their sizes and reads the dense ones: the checks of
 // ReadHugectrModel that need neither servers nor rows.
-absl::StatusOr<HugectrStart> ReadHugectrStart(FileSystem& files, const ModelConfig& config);
+absl::StatusOr<HugectrStart> ReadHugectrStart(FileSystem& files, const model::ModelConfig& config);
 
 // Imports the files that the model names into empty servers, as a pass of its own: commits all of
 // it or nothing. worker_state: the position to commit with it. Opens every file and checks its size
 // before anything is sent; rows are sent in blocks.
 // kInvalidArgument: a file is missing or does not match the model, the servers are not empty, or a
 // file holds a key twice; kDataLoss: invalid content.
-absl::Status ReadHugectrModel(FileSystem& files, const ModelConfig& config, ParameterClient& client,
-                              const std::string& worker_state);
+absl::Status ReadHugectrModel(FileSystem& files, const model::ModelConfig& config,
+                              ParameterClient& client, const std::string& worker_state);
 
 }  // namespace cistern

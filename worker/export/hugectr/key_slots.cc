@@ -13,7 +13,7 @@ constexpr size_t kReadRows = size_t{1} << 14;
 
 }  // namespace
 
-KeySlots::KeySlots(const ModelConfig& config, FileSystem& files, size_t embedding)
+KeySlots::KeySlots(const model::ModelConfig& config, FileSystem& files, size_t embedding)
     : config_(config), files_(files), embedding_(embedding) {
   Key end = 0;
   for (const uint64_t size : config.embeddings[embedding].key_space.sizes) {
@@ -35,7 +35,7 @@ absl::StatusOr<uint64_t> KeySlots::Of(Key key) {
     row = index_.Find(key);
   }
   if (row != data::KeyIndex::kNone) return slots_[row];
-  const EmbeddingConfig& embedding = config_.embeddings[embedding_];
+  const model::EmbeddingConfig& embedding = config_.embeddings[embedding_];
   return absl::InvalidArgumentError(absl::StrCat(
       "key ", key, " of embedding '", embedding.name, "' occurs in no slot of ",
       config_.data.source,
@@ -47,7 +47,7 @@ absl::StatusOr<uint64_t> KeySlots::Of(Key key) {
 }
 
 absl::StatusOr<uint64_t> KeySlots::FromSizes(Key key) const {
-  const EmbeddingConfig& embedding = config_.embeddings[embedding_];
+  const model::EmbeddingConfig& embedding = config_.embeddings[embedding_];
   const uint32_t slots = config_.data.sparse[embedding.input].slot_num;
   const uint64_t slot =
       static_cast<uint64_t>(std::upper_bound(ends_.begin(), ends_.end(), key) - ends_.begin());
@@ -62,7 +62,7 @@ absl::StatusOr<uint64_t> KeySlots::FromSizes(Key key) const {
 absl::Status KeySlots::ReadData() {
   const size_t input = config_.embeddings[embedding_].input;
   const uint32_t slot_num = config_.data.sparse[input].slot_num;
-  data::DataSetOptions options = DataSetOf(config_, config_.data.source);
+  data::DataSetOptions options = model::DataSetOf(config_, config_.data.source);
   options.num_samples = config_.data.num_samples;
   absl::StatusOr<std::unique_ptr<data::SampleReader>> opened = data::OpenDataSet(options);
   if (!opened.ok()) {

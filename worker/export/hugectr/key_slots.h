@@ -24,7 +24,7 @@ namespace cistern {
 class KeySlots {
  public:
   // embedding: index into config.embeddings. config and files must outlive this object.
-  KeySlots(const ModelConfig& config, FileSystem& files, size_t embedding);
+  KeySlots(const model::ModelConfig& config, FileSystem& files, size_t embedding);
 
   // kInvalidArgument: the key is outside its input's slots, its slot is not in the data, or there
   // is no data.
@@ -36,7 +36,7 @@ class KeySlots {
   absl::Status ReadModelFile();
   void Note(Key key, uint32_t slot);
 
-  const ModelConfig& config_;
+  const model::ModelConfig& config_;
   FileSystem& files_;
   const size_t embedding_;
   std::vector<Key> ends_;  // by slot: one past its last key; empty: no sizes

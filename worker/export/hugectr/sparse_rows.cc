@@ -248,8 +248,8 @@ std::vector<StateColumn> SparseShape::states() const {
   return states;
 }
 
-absl::StatusOr<SparseShape> SparseShapeOf(const ModelConfig& config, size_t index) {
-  const EmbeddingConfig& embedding = config.embeddings[index];
+absl::StatusOr<SparseShape> SparseShapeOf(const model::ModelConfig& config, size_t index) {
+  const model::EmbeddingConfig& embedding = config.embeddings[index];
   CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(embedding.spec));
   if (layout.accessor().has_statistics()) {
     return WithOptions(

@@ -42,7 +42,7 @@ struct SparseShape {
 };
 
 // kInvalidArgument: an embedding with the accessor ctr.
-absl::StatusOr<SparseShape> SparseShapeOf(const ModelConfig& config, size_t embedding);
+absl::StatusOr<SparseShape> SparseShapeOf(const model::ModelConfig& config, size_t embedding);
 
 // Writes the rows of a table to its files, which appear atomically at Close.
 //

@@ -45,7 +45,7 @@ std::string SiluNodes(LayerNodes& nodes, const std::string& x) {
 
 // ONNX's GRU reads [steps, b, columns] and writes [steps, 1, b, n].
 void AddGru(LayerNodes& nodes) {
-  const size_t n = nodes.own<GruConfig>().num_output;
+  const size_t n = nodes.own<model::GruConfig>().num_output;
   const size_t steps = nodes.out().columns() / n, in = nodes.in().columns() / steps;
   const std::string rows =
       nodes.InnerReshape(nodes.Input(), {static_cast<int64_t>(steps), static_cast<int64_t>(in)});
@@ -64,7 +64,7 @@ void AddGru(LayerNodes& nodes) {
 
 // [b, 1] and [b, 1] -> [b, 1, queries, keys].
 void AddSequenceMask(LayerNodes& nodes) {
-  const auto [queries, keys] = nodes.own<SequenceMaskConfig>();
+  const auto [queries, keys] = nodes.own<model::SequenceMaskConfig>();
   const auto within = [&](size_t input, const std::string& what, absl::Span<const size_t> dims,
                           size_t count) {
     const std::string length = nodes.InnerReshape(nodes.Input(input), {1, 1, 1});
@@ -78,7 +78,7 @@ void AddSequenceMask(LayerNodes& nodes) {
 
 // [b, length, heads * dim] -> [b, heads, length, dim], and the products by head.
 void AddMultiHeadAttention(LayerNodes& nodes) {
-  const int64_t heads = nodes.own<MultiHeadAttentionConfig>().heads;
+  const int64_t heads = nodes.own<model::MultiHeadAttentionConfig>().heads;
   const auto dim = static_cast<int64_t>(nodes.in().dims[1]) / heads;
   const auto by_head = [&](size_t input, const std::vector<int64_t>& order) {
     const auto length = static_cast<int64_t>(nodes.in(input).dims[0]);
@@ -97,7 +97,7 @@ void AddMultiHeadAttention(LayerNodes& nodes) {
 
 // [b, n, 4 row] of U, V, Q and K -> [b, n, row].
 void AddHstu(LayerNodes& nodes) {
-  const auto& config = nodes.own<HstuConfig>();
+  const auto& config = nodes.own<model::HstuConfig>();
   const size_t n = nodes.in().dims[0], row = nodes.in().dims[1] / 4, heads = config.heads;
   const auto length = static_cast<int64_t>(n), columns = static_cast<int64_t>(row);
   const auto groups = static_cast<int64_t>(heads);

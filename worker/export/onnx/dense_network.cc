@@ -13,15 +13,16 @@ namespace {
 // Readers of protocol buffers refuse a message of 2 GiB or more. The rest is for names and nodes.
 constexpr uint64_t kMaxConstantBytes = (uint64_t{1} << 31) - (uint64_t{1} << 20);
 
-absl::Status Error(const LayerConfig& layer, const std::string& what) {
-  return absl::InvalidArgumentError(absl::StrCat(DescribeSite(layer), ": ", what));
+absl::Status Error(const model::LayerConfig& layer, const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat(model::DescribeSite(layer), ": ", what));
 }
 
 // Where the parameters of each layer are, by the layer's path.
-std::map<std::string, NetworkLayer> PlaceParameters(const std::vector<LayerSummary>& layers) {
+std::map<std::string, NetworkLayer> PlaceParameters(
+    const std::vector<model::LayerSummary>& layers) {
   std::map<std::string, NetworkLayer> places;
   size_t weights = 0, running = 0;
-  for (const LayerSummary& layer : layers) {
+  for (const model::LayerSummary& layer : layers) {
     places[layer.path] = {nullptr, weights, layer.parameters, running, layer.running};
     weights += layer.parameters;
     running += layer.running;
@@ -29,15 +30,15 @@ std::map<std::string, NetworkLayer> PlaceParameters(const std::vector<LayerSumma
   return places;
 }
 
-std::map<std::string, TensorShape> ShapesOf(const ModelConfig& config,
-                                            const std::vector<LayerSummary>& layers) {
-  std::map<std::string, TensorShape> shapes;
+std::map<std::string, model::TensorShape> ShapesOf(const model::ModelConfig& config,
+                                                   const std::vector<model::LayerSummary>& layers) {
+  std::map<std::string, model::TensorShape> shapes;
   shapes[config.data.label_top] = {1, {config.data.label_dim}};
   if (!config.data.dense_top.empty()) shapes[config.data.dense_top] = {1, {config.data.dense_dim}};
-  for (const SparseInputConfig& input : config.data.sparse) {
+  for (const model::SparseInputConfig& input : config.data.sparse) {
     if (!input.length_top.empty()) shapes[input.length_top] = {1, {input.sequence_num()}};
   }
-  for (const LayerSummary& layer : layers) {
+  for (const model::LayerSummary& layer : layers) {
     for (size_t i = 0; i < layer.shapes.size(); ++i) shapes[layer.tops[i]] = layer.shapes[i];
   }
   return shapes;
@@ -68,10 +69,10 @@ absl::Status CheckSize(const DenseNetwork& network) {
       "the dense network has %d parameters and takes %.2f GB; an ONNX file holds less than 2.15 GB "
       "(the limit of protocol buffers). The largest layer, with %.2f GB, is %s: make it smaller",
       network.weights, static_cast<double>(bytes) * 1e-9, static_cast<double>(most) * 1e-9,
-      DescribeSite(*largest->config)));
+      model::DescribeSite(*largest->config)));
 }
 
-absl::Status CheckBottoms(const ModelConfig& config, const LayerConfig& layer,
+absl::Status CheckBottoms(const model::ModelConfig& config, const model::LayerConfig& layer,
                           const std::vector<std::string>& bottoms, const DenseNetwork& network) {
   for (const std::string& bottom : bottoms) {
     if (bottom == config.data.label_top) {
@@ -102,8 +103,8 @@ absl::StatusOr<std::vector<float>> ReadColumn(CommittedModel& model, const std::
 absl::Status Damaged(const CommittedModel& model, const NetworkLayer& layer,
                      const std::string& what) {
   return WithOptions(
-      absl::DataLossError(absl::StrCat(model.name(), ": ", DescribeSite(*layer.config), ": ", what,
-                                       "; export an earlier commit, DIR@COMMIT")),
+      absl::DataLossError(absl::StrCat(model.name(), ": ", model::DescribeSite(*layer.config), ": ",
+                                       what, "; export an earlier commit, DIR@COMMIT")),
       {"state"});
 }
 
@@ -129,8 +130,8 @@ absl::Status CheckValues(const CommittedModel& model, const NetworkLayer& layer,
 
 }  // namespace
 
-std::vector<std::string> BottomsOf(const LayerConfig& layer,
-                                   const std::map<std::string, TensorShape>& shapes) {
+std::vector<std::string> BottomsOf(const model::LayerConfig& layer,
+                                   const std::map<std::string, model::TensorShape>& shapes) {
   std::vector<std::string> bottoms;
   for (const std::string& bottom : layer.bottoms) {
     if (layer.type == "Concat" && shapes.at(bottom).columns() == 0) continue;
@@ -139,12 +140,12 @@ std::vector<std::string> BottomsOf(const LayerConfig& layer,
   return bottoms.empty() ? layer.bottoms : bottoms;
 }
 
-absl::StatusOr<DenseNetwork> FindDenseNetwork(const ModelConfig& config) {
-  CISTERN_ASSIGN_OR_RETURN(const ModelSummary summary, Summarize(config));
+absl::StatusOr<DenseNetwork> FindDenseNetwork(const model::ModelConfig& config) {
+  CISTERN_ASSIGN_OR_RETURN(const model::ModelSummary summary, model::Summarize(config));
   const std::map<std::string, NetworkLayer> places = PlaceParameters(summary.layers);
   DenseNetwork network;
   network.shapes = ShapesOf(config, summary.layers);
-  for (const LayerConfig& layer : config.layers) {
+  for (const model::LayerConfig& layer : config.layers) {
     if (layer.is_loss()) network.loss = &layer;
   }
   network.used.insert(network.logit());

@@ -7,7 +7,7 @@ namespace cistern {
 
 // [b, S] * [S, E] -> [b, S, E] -> [b, S * E].
 void AddMultiply(LayerNodes& nodes) {
-  const std::vector<uint32_t>& dims = nodes.own<MultiplyConfig>().weight_dims;
+  const std::vector<uint32_t>& dims = nodes.own<model::MultiplyConfig>().weight_dims;
   const size_t slots = dims[0], dim = dims[1];
   const std::string features = nodes.Inner("Unsqueeze", {nodes.Input(), nodes.Ints("axis", {2})});
   nodes.OutputReshape(nodes.Inner("Mul", {features, nodes.Weights("weight", {slots, dim})}));
@@ -55,8 +55,9 @@ namespace {
 
 // x(l + 1) = x(0) * (x(l) U(l) V(l) + bias(l)) + x(l).
 void AddLowRankCrosses(LayerNodes& nodes) {
-  const size_t columns = nodes.in().columns(), layers = nodes.own<MultiCrossConfig>().num_layers;
-  const size_t rank = nodes.own<MultiCrossConfig>().projection_dim;
+  const size_t columns = nodes.in().columns(),
+               layers = nodes.own<model::MultiCrossConfig>().num_layers;
+  const size_t rank = nodes.own<model::MultiCrossConfig>().projection_dim;
   std::string x = nodes.Input();
   for (size_t l = 0; l < layers; ++l) {
     const std::string u = nodes.Weights(absl::StrCat("u", l), {columns, rank});
@@ -73,8 +74,9 @@ void AddLowRankCrosses(LayerNodes& nodes) {
 
 // x(l + 1) = x(0) (x(l) . w(l)) + x(l) + bias(l).
 void AddMultiCross(LayerNodes& nodes) {
-  if (nodes.own<MultiCrossConfig>().projection_dim > 0) return AddLowRankCrosses(nodes);
-  const size_t columns = nodes.in().columns(), layers = nodes.own<MultiCrossConfig>().num_layers;
+  if (nodes.own<model::MultiCrossConfig>().projection_dim > 0) return AddLowRankCrosses(nodes);
+  const size_t columns = nodes.in().columns(),
+               layers = nodes.own<model::MultiCrossConfig>().num_layers;
   std::string x = nodes.Input();
   for (size_t l = 0; l < layers; ++l) {
     const std::string weight = nodes.Weights(absl::StrCat("weight", l), {columns, 1});

@@ -13,7 +13,7 @@ void AddFullyConnected(LayerNodes& nodes) {
   const size_t in = nodes.in().dims.back(), out = nodes.out().dims.back();
   std::string operation = nodes.in().rank() == 2 ? "Gemm" : "MatMul";
   OnnxGraph::Names inputs = {nodes.Input(), nodes.Weights("weight", {in, out})};
-  if (nodes.own<FullyConnectedConfig>().use_bias) {
+  if (nodes.own<model::FullyConnectedConfig>().use_bias) {
     const std::string bias = nodes.Weights("bias", {out});
     if (operation == "MatMul") {
       inputs = {nodes.Inner(operation, inputs)};
@@ -28,9 +28,9 @@ void AddFullyConnected(LayerNodes& nodes) {
 void AddLayerNorm(LayerNodes& nodes) {
   const size_t columns = nodes.in().dims.back();
   const std::string gamma = nodes.Weights("gamma", {columns});
-  nodes.Output(
-      "LayerNormalization", {nodes.Input(), gamma, nodes.Weights("beta", {columns})},
-      {IntAttribute("axis", -1), FloatAttribute("epsilon", nodes.own<LayerNormConfig>().eps)});
+  nodes.Output("LayerNormalization", {nodes.Input(), gamma, nodes.Weights("beta", {columns})},
+               {IntAttribute("axis", -1),
+                FloatAttribute("epsilon", nodes.own<model::LayerNormConfig>().eps)});
 }
 
 // (x - mean) * scale + beta. ONNX's BatchNormalization is computed as x * scale + (beta - mean *
@@ -41,7 +41,7 @@ void AddBatchNorm(LayerNodes& nodes) {
   const std::string beta = nodes.Weights("beta", {columns});
   const absl::Span<const float> mean = nodes.TakeRunning(columns);
   const absl::Span<const float> variance = nodes.TakeRunning(columns);
-  const float eps = nodes.own<BatchNormConfig>().eps;
+  const float eps = nodes.own<model::BatchNormConfig>().eps;
   std::vector<float> scale;
   for (size_t c = 0; c < columns; ++c) {
     scale.push_back(gamma[c] / std::sqrt(variance[c] + eps));
@@ -58,7 +58,8 @@ void AddRelu(LayerNodes& nodes) {
 }
 
 void AddElu(LayerNodes& nodes) {
-  nodes.Output("Elu", {nodes.Input()}, {FloatAttribute("alpha", nodes.own<EluConfig>().alpha)});
+  nodes.Output("Elu", {nodes.Input()},
+               {FloatAttribute("alpha", nodes.own<model::EluConfig>().alpha)});
 }
 
 void AddIdentity(LayerNodes& nodes) {
@@ -70,14 +71,14 @@ std::string Selected(LayerNodes& nodes, const std::vector<uint32_t>& positions) 
 }
 
 void AddReshape(LayerNodes& nodes) {
-  const std::vector<uint32_t>& slots = nodes.own<ReshapeConfig>().selected;
+  const std::vector<uint32_t>& slots = nodes.own<model::ReshapeConfig>().selected;
   if (slots.empty()) return nodes.OutputReshape(nodes.Input());
   nodes.OutputReshape(
       nodes.Inner("Gather", {nodes.Input(), Selected(nodes, slots)}, {IntAttribute("axis", 1)}));
 }
 
 void AddSelect(LayerNodes& nodes) {
-  const auto& [dim, index] = nodes.own<SelectConfig>();
+  const auto& [dim, index] = nodes.own<model::SelectConfig>();
   nodes.Output("Gather", {nodes.Input(), Selected(nodes, index)}, {IntAttribute("axis", dim)});
 }
 
@@ -86,19 +87,20 @@ void AddGather(LayerNodes& nodes) {
   const auto rows = static_cast<int64_t>(nodes.in().rows);
   const std::string samples =
       nodes.InnerReshape(nodes.Input(), {rows, static_cast<int64_t>(nodes.in().columns())});
-  const std::string kept = Selected(nodes, nodes.own<GatherConfig>().indices);
+  const std::string kept = Selected(nodes, nodes.own<model::GatherConfig>().indices);
   nodes.OutputReshape(nodes.Inner("Gather", {samples, kept}, {IntAttribute("axis", 1)}));
 }
 
 void AddConcat(LayerNodes& nodes) {
-  nodes.Output("Concat", nodes.Inputs(), {IntAttribute("axis", nodes.own<ConcatConfig>().axis)});
+  nodes.Output("Concat", nodes.Inputs(),
+               {IntAttribute("axis", nodes.own<model::ConcatConfig>().axis)});
 }
 
 void AddSlice(LayerNodes& nodes) {
   const std::string axis = nodes.Ints("axis", {-1});
   for (size_t i = 0; i < nodes.outputs(); ++i) {
     if (!nodes.is_read(i)) continue;
-    const auto [lo, hi] = nodes.own<SliceConfig>().ranges[i];
+    const auto [lo, hi] = nodes.own<model::SliceConfig>().ranges[i];
     const std::string start = nodes.Ints("start", {lo}), end = nodes.Ints("end", {hi});
     nodes.Output("Slice", {nodes.Input(), start, end, axis}, {}, i);
   }
@@ -126,14 +128,15 @@ void AddMatrixMultiply(LayerNodes& nodes) {
 }
 
 void AddReduceSum(LayerNodes& nodes) {
-  nodes.Output("ReduceSum", {nodes.Input(), nodes.Ints("axis", {nodes.own<ReduceConfig>().axis})},
+  nodes.Output("ReduceSum",
+               {nodes.Input(), nodes.Ints("axis", {nodes.own<model::ReduceConfig>().axis})},
                {IntAttribute("keepdims", 1)});
 }
 
 void AddReduceMean(LayerNodes& nodes) {
-  nodes.Output(
-      "ReduceMean", {nodes.Input()},
-      {IntsAttribute("axes", {nodes.own<ReduceConfig>().axis}), IntAttribute("keepdims", 1)});
+  nodes.Output("ReduceMean", {nodes.Input()},
+               {IntsAttribute("axes", {nodes.own<model::ReduceConfig>().axis}),
+                IntAttribute("keepdims", 1)});
 }
 
 void AddSub(LayerNodes& nodes) {
@@ -149,7 +152,7 @@ void AddDice(LayerNodes& nodes) {
   const size_t columns = nodes.in().columns();
   const absl::Span<const float> mean = nodes.TakeRunning(columns);
   const absl::Span<const float> variance = nodes.TakeRunning(columns);
-  const auto [alpha, factor, eps] = nodes.own<DiceConfig>();
+  const auto [alpha, factor, eps] = nodes.own<model::DiceConfig>();
   std::vector<float> scale;
   for (const float v : variance) scale.push_back(1 / std::sqrt(v + eps));
   const std::string centered =
@@ -162,7 +165,7 @@ void AddDice(LayerNodes& nodes) {
 }
 
 void AddSoftmax(LayerNodes& nodes) {
-  const float factor = nodes.own<SoftmaxConfig>().factor;
+  const float factor = nodes.own<model::SoftmaxConfig>().factor;
   const OnnxGraph::Attributes last = {IntAttribute("axis", -1)};
   if (factor == 1) return nodes.Output("Softmax", {nodes.Input()}, last);
   const std::string scaled =
@@ -172,7 +175,7 @@ void AddSoftmax(LayerNodes& nodes) {
 
 // Tile repeats the content of each row. A row of one value is repeated where it is.
 void AddScale(LayerNodes& nodes) {
-  const auto& [axis, factor] = nodes.own<ScaleConfig>();
+  const auto& [axis, factor] = nodes.own<model::ScaleConfig>();
   const std::string times = nodes.Ints("repeats", {1, factor});
   const std::string rows = axis == 0 ? nodes.InnerReshape(nodes.Input(), {1}) : nodes.Input();
   nodes.OutputReshape(nodes.Inner("Tile", {rows, times}));
@@ -331,8 +334,8 @@ bool HasNodes(const std::string& layer_type) {
 absl::Status AddLayer(const LayerInGraph& layer, OnnxGraph* graph) {
   const LayerType* type = FindType(layer.config.type);
   if (type == nullptr) {
-    return absl::UnimplementedError(
-        absl::StrCat(DescribeSite(layer.config), ": this release cannot export this layer type"));
+    return absl::UnimplementedError(absl::StrCat(model::DescribeSite(layer.config),
+                                                 ": this release cannot export this layer type"));
   }
   LayerNodes nodes(layer, graph);
   type->add(nodes);

@@ -16,12 +16,12 @@ namespace cistern {
 // A tensor of the model, and its name in the graph.
 struct GraphTensor {
   std::string name;  // of an output: empty if nothing reads it
-  TensorShape shape;
+  model::TensorShape shape;
 };
 
 // A layer whose nodes are to be written.
 struct LayerInGraph {
-  const LayerConfig& config;
+  const model::LayerConfig& config;
   std::vector<GraphTensor> inputs, outputs;
   absl::Span<const float> weights, running;  // its own parameters, in the tables' order
 };
@@ -41,8 +41,8 @@ class LayerNodes {
   const Config& own() const {
     return layer_.config.own<Config>();
   }
-  const TensorShape& in(size_t i = 0) const { return layer_.inputs[i].shape; }
-  const TensorShape& out(size_t i = 0) const { return layer_.outputs[i].shape; }
+  const model::TensorShape& in(size_t i = 0) const { return layer_.inputs[i].shape; }
+  const model::TensorShape& out(size_t i = 0) const { return layer_.outputs[i].shape; }
   size_t inputs() const { return layer_.inputs.size(); }
   size_t outputs() const { return layer_.outputs.size(); }
   bool is_read(size_t output) const { return !layer_.outputs[output].name.empty(); }

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json DescribeEmbedding(const ModelConfig& config, const EmbeddingConfig& embedding,
+Json DescribeEmbedding(const model::ModelConfig& config, const model::EmbeddingConfig& embedding,
                        const std::string& input) {
   uint32_t first_slot = 0;
   for (size_t i = 0; i < embedding.input; ++i) first_slot += config.data.sparse[i].slot_num;
@@ -24,7 +24,7 @@ Json DescribeEmbedding(const ModelConfig& config, const EmbeddingConfig& embeddi
   json["first_slot"] = first_slot;
   json["slots"] = config.data.sparse[embedding.input].slot_num;
   json["vec_size"] = embedding.vec_size;
-  json["combiner"] = embedding.combiner == Combiner::kMean ? "mean" : "sum";
+  json["combiner"] = embedding.combiner == model::Combiner::kMean ? "mean" : "sum";
   if (config.data.sparse[embedding.input].key_weights) json["key_weights"] = true;
   const data::SequenceSlots& sequences = config.data.sparse[embedding.input].sequences;
   if (sequences.any()) {
@@ -44,19 +44,20 @@ Json DescribeOutput(const onnx::Value& output) {
 
 }  // namespace
 
-std::string TrainedIn(const ModelConfig& config) {
+std::string TrainedIn(const model::ModelConfig& config) {
   switch (config.precision.activations) {
-    case Activations::kFloat16:
+    case model::Activations::kFloat16:
       return "float16";
-    case Activations::kBfloat16:
+    case model::Activations::kBfloat16:
       return "bfloat16";
-    case Activations::kFloat32:
+    case model::Activations::kFloat32:
       break;
   }
   return "float32";
 }
 
-void AddProperties(const ModelConfig& config, const CommittedModel& source, onnx::Model* model) {
+void AddProperties(const model::ModelConfig& config, const CommittedModel& source,
+                   onnx::Model* model) {
   const auto add = [model](const std::string& key, const std::string& value) {
     onnx::Property* property = model->add_metadata_props();
     property->set_key(absl::StrCat("cistern.", key));
@@ -71,7 +72,7 @@ void AddProperties(const ModelConfig& config, const CommittedModel& source, onnx
   add("trained_in", TrainedIn(config));
 }
 
-std::string DescribeNetwork(const ModelConfig& config, const CommittedModel& source,
+std::string DescribeNetwork(const model::ModelConfig& config, const CommittedModel& source,
                             const NetworkModel& network, const std::string& name,
                             const std::string& bytes) {
   const CommittedVersion version = source.version();
@@ -94,7 +95,7 @@ std::string DescribeNetwork(const ModelConfig& config, const CommittedModel& sou
     json["embeddings"].push_back(DescribeEmbedding(config, config.embeddings[index], input));
   }
   for (const auto& [index, input] : network.inputs.lengths) {
-    const SparseInputConfig& sparse = config.data.sparse[index];
+    const model::SparseInputConfig& sparse = config.data.sparse[index];
     json["lengths"].push_back(
         {{"input", input}, {"sparse", sparse.top}, {"columns", sparse.sequence_num()}});
   }

@@ -13,13 +13,14 @@ namespace cistern {
 
 // "float32", "float16" or "bfloat16": the type of the activations in training. The exported network
 // computes in float32 always.
-std::string TrainedIn(const ModelConfig& config);
+std::string TrainedIn(const model::ModelConfig& config);
 
 // Adds the properties cistern.commit, cistern.pass ... to the model.
-void AddProperties(const ModelConfig& config, const CommittedModel& source, onnx::Model* model);
+void AddProperties(const model::ModelConfig& config, const CommittedModel& source,
+                   onnx::Model* model);
 
 // bytes: the ONNX file, called `name`.
-std::string DescribeNetwork(const ModelConfig& config, const CommittedModel& source,
+std::string DescribeNetwork(const model::ModelConfig& config, const CommittedModel& source,
                             const NetworkModel& network, const std::string& name,
                             const std::string& bytes);
 

@@ -11,8 +11,8 @@ constexpr int64_t kIrVersion = 8, kOperatorSet = 17;
 
 class NetworkWriter {
  public:
-  NetworkWriter(const ModelConfig& config, const DenseNetwork& network, const DenseValues& values,
-                bool with_logit)
+  NetworkWriter(const model::ModelConfig& config, const DenseNetwork& network,
+                const DenseValues& values, bool with_logit)
       : config_(config),
         network_(network),
         values_(values),
@@ -41,8 +41,8 @@ class NetworkWriter {
     graph_.NewName(kProbabilityName);
     graph_.NewName(kLogitName);
     Name(config_.data.dense_top);
-    for (const EmbeddingConfig& embedding : config_.embeddings) Name(embedding.top);
-    for (const SparseInputConfig& input : config_.data.sparse) Name(input.length_top);
+    for (const model::EmbeddingConfig& embedding : config_.embeddings) Name(embedding.top);
+    for (const model::SparseInputConfig& input : config_.data.sparse) Name(input.length_top);
     for (const NetworkLayer& layer : network_.layers) {
       for (const std::string& top : layer.config->tops) Name(top);
     }
@@ -52,7 +52,9 @@ class NetworkWriter {
     if (network_.uses(tensor)) names_[tensor] = graph_.NewName(tensor);
   }
 
-  const TensorShape& ShapeOf(const std::string& tensor) const { return network_.shapes.at(tensor); }
+  const model::TensorShape& ShapeOf(const std::string& tensor) const {
+    return network_.shapes.at(tensor);
+  }
 
   void AddInputs() {
     NetworkInputs& inputs = result_.inputs;
@@ -90,7 +92,7 @@ class NetworkWriter {
 
   void AddOutputs() {
     const GraphTensor logit = {names_.at(network_.logit()), ShapeOf(network_.logit())};
-    const TensorShape probability = {1, {config_.data.label_dim}};
+    const model::TensorShape probability = {1, {config_.data.label_dim}};
     AddPrediction({*network_.loss, {logit}, {{kProbabilityName, probability}}, {}, {}}, &graph_);
     graph_.AddOutput(kProbabilityName, probability.dims);
     if (!with_logit_) return;
@@ -98,7 +100,7 @@ class NetworkWriter {
     graph_.AddOutput(kLogitName, logit.shape.dims);
   }
 
-  const ModelConfig& config_;
+  const model::ModelConfig& config_;
   const DenseNetwork& network_;
   const DenseValues& values_;
   const bool with_logit_;
@@ -109,7 +111,7 @@ class NetworkWriter {
 
 }  // namespace
 
-absl::StatusOr<NetworkModel> MakeNetworkModel(const ModelConfig& config,
+absl::StatusOr<NetworkModel> MakeNetworkModel(const model::ModelConfig& config,
                                               const DenseNetwork& network,
                                               const DenseValues& values, bool with_logit) {
   return NetworkWriter(config, network, values, with_logit).Write();

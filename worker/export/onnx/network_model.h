@@ -32,7 +32,7 @@ struct NetworkModel {
 // it reads, [batch, places, vec_size], in the order of the model file; the lengths of sequences,
 // [batch, sequences], of each input whose length_top it reads. Outputs: probability [batch,
 // label_dim], then, with `with_logit`, logit [batch, label_dim] (two classes: [batch, 2]).
-absl::StatusOr<NetworkModel> MakeNetworkModel(const ModelConfig& config,
+absl::StatusOr<NetworkModel> MakeNetworkModel(const model::ModelConfig& config,
                                               const DenseNetwork& network,
                                               const DenseValues& values, bool with_logit);
 

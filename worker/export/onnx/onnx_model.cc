@@ -23,8 +23,9 @@ absl::Status AppendAll(const std::string& bytes, NewFile& file) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<NetworkModel> ReadNetwork(const ModelConfig& config, const DenseNetwork& network,
-                                         CommittedModel& model, bool with_logit) {
+absl::StatusOr<NetworkModel> ReadNetwork(const model::ModelConfig& config,
+                                         const DenseNetwork& network, CommittedModel& model,
+                                         bool with_logit) {
   CISTERN_ASSIGN_OR_RETURN(const DenseValues values, ReadDenseValues(network, model));
   CISTERN_ASSIGN_OR_RETURN(NetworkModel made,
                            MakeNetworkModel(config, network, values, with_logit));
@@ -34,7 +35,7 @@ absl::StatusOr<NetworkModel> ReadNetwork(const ModelConfig& config, const DenseN
 
 }  // namespace
 
-absl::StatusOr<OnnxWritten> WriteOnnxModel(FileSystem& files, const ModelConfig& config,
+absl::StatusOr<OnnxWritten> WriteOnnxModel(FileSystem& files, const model::ModelConfig& config,
                                            CommittedModel& model, const OnnxPlace& place) {
   CISTERN_ASSIGN_OR_RETURN(const DenseNetwork network, FindDenseNetwork(config));
   CISTERN_ASSIGN_OR_RETURN(const NetworkModel made,

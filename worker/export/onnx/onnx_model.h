@@ -34,7 +34,7 @@ struct OnnxWritten {
 // the state is known to be one. The description appears last; it contains the hash of the ONNX
 // file. Memory: the dense tables and three times the network's weights. kInvalidArgument,
 // kDataLoss: those of FindDenseNetwork and ReadDenseValues. kAborted: of Recheck.
-absl::StatusOr<OnnxWritten> WriteOnnxModel(FileSystem& files, const ModelConfig& config,
+absl::StatusOr<OnnxWritten> WriteOnnxModel(FileSystem& files, const model::ModelConfig& config,
                                            CommittedModel& model, const OnnxPlace& place);
 
 }  // namespace cistern

@@ -57,7 +57,7 @@ class ServedWeights {
 
 class VersionWriter {
  public:
-  VersionWriter(FileSystem& files, const ModelConfig& config, CommittedModel& model,
+  VersionWriter(FileSystem& files, const model::ModelConfig& config, CommittedModel& model,
                 const ServingOptions& options, const ServingChanges* changes)
       : files_(files), config_(config), model_(model), options_(options), changes_(changes) {}
 
@@ -206,7 +206,7 @@ class VersionWriter {
 
   absl::Status WriteRows(size_t e) {
     const auto id = static_cast<TableId>(e);
-    const EmbeddingConfig& embedding = config_.embeddings[e];
+    const model::EmbeddingConfig& embedding = config_.embeddings[e];
     CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(embedding.spec));
     const std::string name = absl::StrFormat("rows-%03d.rows", e);
     CISTERN_ASSIGN_OR_RETURN(const auto file, NewFile::Create(files_, Path(name)));
@@ -229,7 +229,7 @@ class VersionWriter {
 
   absl::Status WriteChanges(size_t e) {
     const auto id = static_cast<TableId>(e);
-    const EmbeddingConfig& embedding = config_.embeddings[e];
+    const model::EmbeddingConfig& embedding = config_.embeddings[e];
     const ServingTable& old = changes_->previous.tables[e];
     CISTERN_ASSIGN_OR_RETURN(const ValueLayout layout, ValueLayout::Create(embedding.spec));
     CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<TableChanges> found,
@@ -340,7 +340,7 @@ class VersionWriter {
   }
 
   FileSystem& files_;
-  const ModelConfig& config_;
+  const model::ModelConfig& config_;
   CommittedModel& model_;
   const ServingOptions& options_;
   const ServingChanges* const changes_;  // null: the version is written as a whole
@@ -350,13 +350,15 @@ class VersionWriter {
 
 }  // namespace
 
-absl::StatusOr<ServingWritten> WriteServingModel(FileSystem& files, const ModelConfig& config,
+absl::StatusOr<ServingWritten> WriteServingModel(FileSystem& files,
+                                                 const model::ModelConfig& config,
                                                  const ModelText& text, CommittedModel& model,
                                                  const ServingOptions& options) {
   return VersionWriter(files, config, model, options, nullptr).Write(text);
 }
 
-absl::StatusOr<ServingWritten> WriteServingChanges(FileSystem& files, const ModelConfig& config,
+absl::StatusOr<ServingWritten> WriteServingChanges(FileSystem& files,
+                                                   const model::ModelConfig& config,
                                                    const ModelText& text, CommittedModel& model,
                                                    const ServingChanges& changes,
                                                    const ServingOptions& options) {

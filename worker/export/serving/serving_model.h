@@ -51,7 +51,8 @@ struct ServingWritten {
 // Memory: 8 bytes a row of the largest table, and buffers.
 // kFailedPrecondition: another process writes to the folder at this moment.
 // kDataLoss: a weight is not finite, with its table and key.
-absl::StatusOr<ServingWritten> WriteServingModel(FileSystem& files, const ModelConfig& config,
+absl::StatusOr<ServingWritten> WriteServingModel(FileSystem& files,
+                                                 const model::ModelConfig& config,
                                                  const ModelText& text, CommittedModel& model,
                                                  const ServingOptions& options);
 
@@ -77,7 +78,8 @@ struct ServingChanges {
 //
 // kInvalidArgument: the older version has other tables or another precision. kDataLoss: its files
 // are corrupt.
-absl::StatusOr<ServingWritten> WriteServingChanges(FileSystem& files, const ModelConfig& config,
+absl::StatusOr<ServingWritten> WriteServingChanges(FileSystem& files,
+                                                   const model::ModelConfig& config,
                                                    const ModelText& text, CommittedModel& model,
                                                    const ServingChanges& changes,
                                                    const ServingOptions& options);

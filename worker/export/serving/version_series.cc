@@ -34,7 +34,7 @@ size_t MostLayers(const ServingVersion& version) {
 
 }  // namespace
 
-absl::StatusOr<ServingWritten> VersionSeries::WriteChanges(const ModelConfig& config,
+absl::StatusOr<ServingWritten> VersionSeries::WriteChanges(const model::ModelConfig& config,
                                                            const ModelText& text,
                                                            CommittedModel& model,
                                                            ServingChanges changes,

@@ -19,8 +19,9 @@ class VersionSeries {
   VersionSeries(FileSystem* files, const std::string& root) : files_(*files), bases_(files, root) {}
 
   // As WriteServingChanges; changes.whole and changes.verified are set here.
-  absl::StatusOr<ServingWritten> WriteChanges(const ModelConfig& config, const ModelText& text,
-                                              CommittedModel& model, ServingChanges changes,
+  absl::StatusOr<ServingWritten> WriteChanges(const model::ModelConfig& config,
+                                              const ModelText& text, CommittedModel& model,
+                                              ServingChanges changes,
                                               const ServingOptions& options);
   // Waits for the base that is being written. The next version names it.
   void AwaitBases() const { bases_.AwaitEnd(); }

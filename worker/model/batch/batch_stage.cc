@@ -8,7 +8,7 @@
 #include "cuda/op/key/segments.h"
 #include "worker/model/batch/device_keys.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 constexpr size_t kAlignment = 16;  // of each array: that of the widest load in a kernel
@@ -312,4 +312,4 @@ void BatchStage::Release() {
   places_[viewed_].events[kUsed].Record(device_.stream());
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -12,7 +12,7 @@
 #include "cuda/core/event.h"
 #include "worker/data/source/batch.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // The arrays of a HostSparseBatch in memory that ops can read.
 struct DeviceSparseBatch {
@@ -106,4 +106,4 @@ class BatchStage {
   size_t viewed_ = 0;           // the place of the last view
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

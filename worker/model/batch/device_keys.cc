@@ -7,7 +7,7 @@
 #include "worker/data/source/batch_builder.h"
 #include "worker/model/batch/row_finder.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 absl::StatusOr<Memory> TakeKeys(MemoryPool& pool, size_t bytes) {
@@ -180,4 +180,4 @@ absl::StatusOr<std::unique_ptr<data::KeyCollector>> CollectSharedKeysOn(DeviceCo
   return std::make_unique<GpuKeys>(device, std::move(stream), inputs, /*shared=*/true);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -8,7 +8,7 @@
 #include "cuda/core/device_context.h"
 #include "worker/data/source/key_collector.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // The distinct keys of one input of a pass and their index (cuda/op/key/key_index.h). Immutable
 // after Build.
@@ -42,4 +42,4 @@ absl::StatusOr<std::unique_ptr<data::KeyCollector>> CollectKeysOn(DeviceContext&
 absl::StatusOr<std::unique_ptr<data::KeyCollector>> CollectSharedKeysOn(DeviceContext& device,
                                                                         size_t inputs);
 
-}  // namespace cistern
+}  // namespace cistern::model

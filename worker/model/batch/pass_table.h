@@ -9,7 +9,7 @@
 #include "common/value/value_layout.h"
 #include "cuda/core/device_context.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Row r is the value of the r-th key of the pass: layout.full_floats() floats starting at
 // values() + r * stride(). The memory belongs to the device; the host accesses it through a
@@ -71,4 +71,4 @@ class PassTable {
   Memory key_memory_;  // copy of keys_ on a GPU
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

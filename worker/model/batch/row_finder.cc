@@ -5,7 +5,7 @@
 #include "cuda/op/key/compact_rows.h"
 #include "worker/model/batch/device_keys.h"
 
-namespace cistern {
+namespace cistern::model {
 
 absl::Status MakeKeyRoom(size_t bytes, DeviceContext& device, Memory* memory) {
   if (memory->bytes() >= bytes) return absl::OkStatus();
@@ -56,4 +56,4 @@ absl::Status RowFinder::FindRows(const DeviceKeys& keys, data::HostSparseBatch* 
   return stream_.Wait();
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -8,7 +8,7 @@
 #include "cuda/core/device_context.h"
 #include "worker/data/source/batch.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // With several workers, the host announces the rows of each batch to their owners
 // (worker/pass/shared_pass.h) long before the batch is copied to the device. With a RowFinder the
@@ -38,4 +38,4 @@ class RowFinder {
 // Grows *memory to at least `bytes` of device memory. Its previous contents must not be in use.
 absl::Status MakeKeyRoom(size_t bytes, DeviceContext& device, Memory* memory);
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -4,7 +4,7 @@
 
 #include "cuda/op/embedding/copy_rows.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 constexpr size_t kPartAlignment = 256;
@@ -191,4 +191,4 @@ absl::Status RowStage::Carry(const PassTable& from, absl::Span<const Row> from_r
   return stream.Wait();
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

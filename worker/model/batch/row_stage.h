@@ -12,7 +12,7 @@
 #include "cuda/core/event.h"
 #include "worker/model/batch/pass_table.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // On the CPU the host accesses the table itself. On a GPU rows pass in chunks through two pinned
 // buffers, on the stage's own stream: the host fills or empties one buffer while the other is
@@ -80,4 +80,4 @@ class RowStage {
   Chunk there_;  // in device memory; only on a GPU
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

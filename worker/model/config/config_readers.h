@@ -13,7 +13,7 @@
 #include "worker/model/config/json_document.h"
 #include "worker/model/config/model_config.h"
 
-namespace cistern {
+namespace cistern::model {
 
 using Notes = std::vector<std::string>;
 
@@ -64,4 +64,4 @@ inline absl::Status ConfigError(const std::string& path, const std::string& what
 // Returns the name of a layer: "name", or its first top if it has none.
 std::string LayerName(const Json& json);
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -8,7 +8,7 @@
 #include "worker/data/format/slot_sizes.h"
 #include "worker/model/config/config_readers.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // The smallest of the bounds that are not 0, or 0 if all are.
@@ -240,4 +240,4 @@ data::DataSetOptions DataSetOf(const ModelConfig& config, const std::string& sou
   return options;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

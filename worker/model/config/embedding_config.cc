@@ -11,7 +11,7 @@
 #include "worker/data/format/slot_sizes.h"
 #include "worker/model/config/config_readers.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 absl::Status FindInput(const Json& json, const std::string& path, const DataConfig& data,
@@ -235,4 +235,4 @@ absl::StatusOr<EmbeddingConfig> ReadEmbedding(const Json& json, const std::strin
   return embedding;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -9,7 +9,7 @@
 #include "worker/model/config/grammar_keys.h"
 #include "worker/model/config/model_config.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using namespace grammar;
@@ -554,4 +554,4 @@ const ObjectGrammar& FileGrammar() {
   return grammar;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -13,7 +13,7 @@
 
 #include "worker/model/config/layer_functions.h"
 
-namespace cistern {
+namespace cistern::model {
 
 enum class JsonKind {
   kBool,
@@ -158,4 +158,4 @@ std::string DescribeKind(const KeyGrammar& key);
 // The tables of docs/configuration.md.
 std::string GrammarMarkdown(const std::vector<LayerGrammar>& layers);
 
-}  // namespace cistern
+}  // namespace cistern::model

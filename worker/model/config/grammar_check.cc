@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/nearest_name.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 absl::Status Invalid(const std::string& path, const std::string& what) {
@@ -250,4 +250,4 @@ absl::Status CheckFile(const std::vector<LayerGrammar>& layers, Json* root,
   return FileCheck(layers, notes).CheckObject(FileGrammar(), "", root);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -9,7 +9,7 @@
 #include "worker/model/config/grammar.h"
 #include "worker/model/config/json_document.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Checks and completes the whole file.
 //
@@ -22,4 +22,4 @@ namespace cistern {
 absl::Status CheckFile(const std::vector<LayerGrammar>& layers, Json* root,
                        std::vector<std::string>* notes);
 
-}  // namespace cistern
+}  // namespace cistern::model

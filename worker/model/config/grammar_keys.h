@@ -8,7 +8,7 @@
 
 #include "worker/model/config/key_binding.h"
 
-namespace cistern::grammar {
+namespace cistern::model::grammar {
 
 using Keys = std::vector<KeyGrammar>;
 
@@ -64,4 +64,4 @@ const ObjectGrammar& OptimizerGrammar();
 Keys AdamConstantKeys();
 Keys ScheduleKeys();
 
-}  // namespace cistern::grammar
+}  // namespace cistern::model::grammar

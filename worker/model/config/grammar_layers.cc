@@ -4,7 +4,7 @@
 #include "worker/model/config/grammar_keys.h"
 #include "worker/model/config/layer_grammar.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using namespace grammar;
@@ -238,4 +238,4 @@ const LayerGrammar* FindLayerGrammar(const std::string& type,
   return nullptr;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -2,7 +2,7 @@
 #include "common/value/update_rule.h"
 #include "worker/model/config/grammar_keys.h"
 
-namespace cistern::grammar {
+namespace cistern::model::grammar {
 
 // Keys that every hparam object of an optimizer accepts.
 Keys ScheduleKeys() {
@@ -103,4 +103,4 @@ const ObjectGrammar& OptimizerGrammar() {
   return grammar;
 }
 
-}  // namespace cistern::grammar
+}  // namespace cistern::model::grammar

@@ -7,7 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "worker/model/config/grammar.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // Formats a number; whole numbers keep all their digits.
@@ -99,4 +99,4 @@ std::string GrammarMarkdown(const std::vector<LayerGrammar>& layers) {
   return out;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

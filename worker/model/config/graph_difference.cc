@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_join.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // What a layer computes, as pairs of a name and a value.
@@ -62,4 +62,4 @@ std::string GraphDifference(const ModelConfig& mine, const ModelConfig& other) {
   return found;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -12,7 +12,7 @@
 #include "common/base/json_depth.h"
 #include "common/base/nearest_name.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // Finds keys that occur twice in one object while the library builds the tree.
@@ -228,4 +228,4 @@ std::string DescribeJson(const Json& value) {
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

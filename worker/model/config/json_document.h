@@ -11,7 +11,7 @@
 
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Keeps keys in file order, so that messages follow that order.
 using Json = nlohmann::ordered_json;
@@ -37,4 +37,4 @@ std::vector<std::pair<std::string, std::string>> FlattenJson(const Json& root);
 // Describes a value for messages: "the string \"abc\"", "the number 12", "an array".
 std::string DescribeJson(const Json& value);
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -19,7 +19,7 @@
 #include "worker/model/config/grammar.h"
 #include "worker/model/config/json_document.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Stores the values of `json`, which the check has passed, in the members that `keys` name. The
 // keys of an object without a member of its own belong to the struct around it. Members of absent
@@ -76,4 +76,4 @@ struct BoundName {
   KeyStore store;
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

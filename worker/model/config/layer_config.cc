@@ -2,7 +2,7 @@
 #include "worker/model/config/config_readers.h"
 #include "worker/model/config/key_binding.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 bool IsOfEveryLayer(const std::string& key) {
@@ -43,4 +43,4 @@ absl::StatusOr<LayerConfig> ReadLayer(const LayerGrammar& type, const Json& json
   return layer;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

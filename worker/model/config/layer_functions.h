@@ -8,7 +8,7 @@
 
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::model {
 
 class Layer;         // worker/model/layer/layer.h
 class LayerSite;     // worker/model/layer/layer_site.h
@@ -29,4 +29,4 @@ using LayerExpander = absl::Status (*)(const nlohmann::ordered_json& json, const
 using LayerOr = absl::StatusOr<std::unique_ptr<Layer>>;
 using LayerMaker = LayerOr (*)(const LayerSite& site);
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -1,6 +1,6 @@
 #include "worker/model/config/layer_grammar.h"
 
-namespace cistern {
+namespace cistern::model {
 
 namespace grammar {
 
@@ -33,4 +33,4 @@ LayerGrammar DenseLayer(const LayerType& type, LayerMaker make, LayerReader read
   return layer;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -7,7 +7,7 @@
 #include "worker/model/config/grammar_keys.h"
 #include "worker/model/config/model_config.h"
 
-namespace cistern {
+namespace cistern::model {
 
 namespace grammar {
 
@@ -54,4 +54,4 @@ LayerGrammar DenseLayerOf(const LayerType& type, grammar::Keys keys, LayerMaker 
   return layer;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

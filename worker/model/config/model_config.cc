@@ -16,7 +16,7 @@
 #include "worker/model/config/key_binding.h"
 #include "worker/model/config/several_losses.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // A model of 100,000 layers takes about 20 MB.
@@ -343,4 +343,4 @@ absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", as_table));
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -22,7 +22,7 @@
 #include "worker/data/format/sequence_slots.h"
 #include "worker/model/config/layer_functions.h"
 
-namespace cistern {
+namespace cistern::model {
 
 struct OptimizerConfig {
   RuleParams rule;  // only the cistern object sets AdaGradShared, AdaGradStd; embeddings only
@@ -259,4 +259,4 @@ data::SampleShape ShapeOf(const DataConfig& data);
 // Options for reading all of `source`, which replaces the model's own data sources.
 data::DataSetOptions DataSetOf(const ModelConfig& config, const std::string& source);
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -544,4 +544,4 @@ std::string ModelTemplateText(ModelKind kind, const TemplateData& data,
   return absl::StrCat(text, "\n  ]\n}\n");
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -9,7 +9,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // lr: logistic regression. fm: factorization machine (Rendle 2010). wdl: Wide & Deep (Cheng et al.
 // 2016). deepfm (Guo et al. 2017). dcn, dcnv2: Deep & Cross (Wang et al. 2017, 2021), the cross
@@ -100,4 +100,4 @@ nlohmann::ordered_json ModelTemplate(ModelKind kind, const TemplateData& data,
 // Its text, a layer a line.
 std::string ModelTemplateText(ModelKind kind, const TemplateData& data, const TemplateSizes& sizes);
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "worker/data/format/sequence_slots.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -490,4 +490,4 @@ absl::StatusOr<Json> WithKnobs(Json model, const ModelKnobs& knobs, const Types&
   return model;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

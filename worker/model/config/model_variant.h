@@ -10,7 +10,7 @@
 #include "common/base/status.h"
 #include "worker/model/config/grammar.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // What can be varied. dim: floats of an embedding's vectors, without a weight of the first order
 // that shares the row (as in DeepFM's model files). depth: hidden layers of the last network, which
@@ -37,4 +37,4 @@ absl::StatusOr<nlohmann::ordered_json> WithKnobs(nlohmann::ordered_json model,
                                                  const ModelKnobs& knobs,
                                                  const std::vector<LayerGrammar>& types);
 
-}  // namespace cistern
+}  // namespace cistern::model

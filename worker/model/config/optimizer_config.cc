@@ -1,7 +1,7 @@
 // Reader of optimizers: the update rule and the learning rate schedule.
 #include "worker/model/config/config_readers.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 void ReadSchedule(const Json& json, LearningRateSchedule* schedule) {
@@ -83,4 +83,4 @@ absl::StatusOr<OptimizerConfig> ReadRowRule(const Json& json, const std::string&
   return optimizer;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

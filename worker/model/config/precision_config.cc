@@ -3,7 +3,7 @@
 #include "absl/strings/numbers.h"
 #include "worker/model/config/config_readers.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 Activations ActivationsNamed(const std::string& word) {
@@ -48,4 +48,4 @@ absl::StatusOr<PrecisionConfig> ReadPrecision(const Json& solver, const Json& ci
   return precision;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

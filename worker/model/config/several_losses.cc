@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "worker/model/config/config_readers.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 struct Head {
@@ -167,4 +167,4 @@ absl::Status JoinLosses(Json* file, std::vector<std::string>* names) {
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

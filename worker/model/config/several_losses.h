@@ -15,7 +15,7 @@
 #include "common/base/status.h"
 #include "worker/model/config/json_document.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Rewrites a file whose label has several names: its label gets one name, its losses become a
 // Concat of their logits and a MultiCrossEntropyLoss. Leaves other files as they are.
@@ -24,4 +24,4 @@ namespace cistern {
 // label without a loss or with two, a loss of another type, numbers that are no weights.
 absl::Status JoinLosses(Json* file, std::vector<std::string>* names);
 
-}  // namespace cistern
+}  // namespace cistern::model

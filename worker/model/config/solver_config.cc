@@ -5,7 +5,7 @@
 #include "worker/model/config/config_readers.h"
 #include "worker/model/metric/metric_name.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // Reads metric names; AUC can have a threshold: "AUC:0.8025".
@@ -128,4 +128,4 @@ absl::StatusOr<GroupSlot> ReadGroupSlot(const Json& json, const DataConfig& data
   return group;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -4,7 +4,7 @@
 
 #include "worker/model/config/model_template.h"
 
-namespace cistern {
+namespace cistern::model {
 
 namespace {
 
@@ -168,4 +168,4 @@ bool SizeForWide(uint32_t dense_dim, uint64_t rarer, TemplateSizes* sizes) {
   return true;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -2,7 +2,7 @@
 
 #include "common/value/schema.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // Whether rows of both tables have the same form and give the same predictions.
@@ -21,4 +21,4 @@ void TakeTrainedConstants(const v1::Schema& trained, ModelConfig* config) {
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -3,7 +3,7 @@
 #include <string>
 #include <unordered_map>
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // The readers of each tensor.
@@ -79,4 +79,4 @@ FusionPlan PlanFusion(const std::vector<LayerConfig>& layers) {
   return plan;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

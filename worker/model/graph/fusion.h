@@ -8,7 +8,7 @@
 #include "worker/model/config/model_config.h"
 #include "worker/model/layer/layer_site.h"
 
-namespace cistern {
+namespace cistern::model {
 
 struct FusionPlan {
   std::vector<Epilogue> epilogues;  // by layer
@@ -20,4 +20,4 @@ struct FusionPlan {
 // A layer is absorbed only if it is the only reader of the tensor in between.
 FusionPlan PlanFusion(const std::vector<LayerConfig>& layers);
 
-}  // namespace cistern
+}  // namespace cistern::model

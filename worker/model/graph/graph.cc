@@ -11,7 +11,7 @@
 #include "worker/model/layer/embedding_layers.h"
 #include "worker/model/layer/sequence_lengths_layer.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // Sizes that no machine has memory for. Each factor of a size has a bound of its own; these keep
@@ -238,4 +238,4 @@ void Graph::AssignGradients() {
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -17,7 +17,7 @@
 #include "worker/model/layer/layer_site.h"
 #include "worker/model/layer/loss.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // The graph of a model, from its inputs to its logit and loss. A layer that does not lead to the
 // loss is dead: its shapes are checked and it keeps its parameters, but it is not computed, and its
@@ -128,4 +128,4 @@ class Graph {
   std::vector<std::vector<const Storage*>> summarized_;  // by summary: storages the layer writes
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

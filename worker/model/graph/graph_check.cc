@@ -9,7 +9,7 @@
 #include "worker/model/config/grammar.h"
 #include "worker/model/layer/layer_site.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 bool Contains(const std::vector<std::string>& names, const std::string& name) {
@@ -151,4 +151,4 @@ absl::Status CheckGraph(const ModelConfig& config) {
       "layers: no loss; add one, such as BinaryCrossEntropyLoss with the bottoms [logit, label]");
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

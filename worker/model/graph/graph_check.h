@@ -4,7 +4,7 @@
 #include "common/base/status.h"
 #include "worker/model/config/model_config.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Returns OK if every bottom is the top of an earlier layer, no name is defined twice, no layer
 // reads its own top, and the model has exactly one loss.
@@ -12,4 +12,4 @@ namespace cistern {
 // tensor.
 absl::Status CheckGraph(const ModelConfig& config);
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -7,7 +7,7 @@
 #include "worker/model/graph/graph.h"
 #include "worker/model/graph/memory_plan.h"
 
-namespace cistern {
+namespace cistern::model {
 
 namespace {
 
@@ -206,4 +206,4 @@ Graph::Placement Graph::PlaceGradients() const {
   return {PlanMemory(buffers), std::move(place)};
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

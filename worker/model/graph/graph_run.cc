@@ -15,7 +15,7 @@
 #include "worker/model/graph/graph.h"
 #include "worker/model/layer/frozen_weights.h"
 
-namespace cistern {
+namespace cistern::model {
 
 void Graph::PlanOverlap() {
   std::set<const Storage*> embedded;
@@ -111,4 +111,4 @@ void Graph::Bind(const Step& step) {
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

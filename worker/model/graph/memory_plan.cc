@@ -5,7 +5,7 @@
 
 #include "absl/types/span.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 constexpr size_t kCacheLine = 16;  // floats
@@ -49,4 +49,4 @@ MemoryPlan PlanMemory(const std::vector<Lifetime>& buffers) {
   return plan;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

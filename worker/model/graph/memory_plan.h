@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace cistern {
+namespace cistern::model {
 
 // The size of a buffer, and the first and last point in time at which it is needed.
 struct Lifetime {
@@ -21,4 +21,4 @@ struct MemoryPlan {
 // an overlapping lifetime occupies.
 MemoryPlan PlanMemory(const std::vector<Lifetime>& buffers);
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -9,7 +9,7 @@
 #include "cuda/op/dense/elementwise.h"
 #include "cuda/op/dense/sum.h"
 
-namespace cistern {
+namespace cistern::model {
 
 Model::Model(const ModelConfig& config, DeviceContext& device, Communicator* peers)
     : config_(config),
@@ -221,4 +221,4 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Create(const ModelConfig& config,
   return model;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -26,7 +26,7 @@
 #include "worker/model/layer/dense_snapshot.h"
 #include "worker/model/layer/device_buffer.h"
 
-namespace cistern {
+namespace cistern::model {
 
 struct StepResult {
   double loss = 0;       // mean over the batch, regularizers included
@@ -210,4 +210,4 @@ class Model {
   v1::Schema schema_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

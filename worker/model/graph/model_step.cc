@@ -8,7 +8,7 @@
 #include "cuda/op/update/dense_update.h"
 #include "worker/model/graph/model.h"
 
-namespace cistern {
+namespace cistern::model {
 
 absl::Status Model::Launch(const data::HostBatch& batch, absl::Span<PassTable* const> tables,
                            uint64_t number, double lr_scale,
@@ -193,4 +193,4 @@ void Model::Update(const Step& step, double lr_scale, op::GradientScaler* scaler
   side_->Join(stream_);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -5,7 +5,7 @@
 #include "common/value/value_layout.h"
 #include "worker/model/graph/graph.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 std::string RuleName(RuleKind kind) {
@@ -55,4 +55,4 @@ absl::StatusOr<ModelSummary> Summarize(const ModelConfig& config) {
   return summary;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -9,7 +9,7 @@
 #include "worker/model/config/model_config.h"
 #include "worker/model/layer/tensor.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // A layer or embedding of the model file.
 struct LayerSummary {
@@ -53,4 +53,4 @@ struct ModelSummary {
 // Summarizes the model. kInvalidArgument as Model::Create.
 absl::StatusOr<ModelSummary> Summarize(const ModelConfig& config);
 
-}  // namespace cistern
+}  // namespace cistern::model

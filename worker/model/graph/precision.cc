@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cistern {
+namespace cistern::model {
 
 ProductPrecision ProductsOf(const ModelConfig& config) {
   const std::string& word = config.cistern.gpu_products;
@@ -76,4 +76,4 @@ absl::Status NotFinite(const ModelConfig& config, const op::GradientScaler& scal
       "; cistern.not_finite=\"skip\" skips such steps"));
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

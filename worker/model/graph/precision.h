@@ -9,7 +9,7 @@
 #include "cuda/op/update/gradient_scaler.h"
 #include "worker/model/config/model_config.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // The precision to which matrix products on a GPU may round their inputs.
 ProductPrecision ProductsOf(const ModelConfig& config);
@@ -37,4 +37,4 @@ op::GradientScaler FirstScaler(const ModelConfig& config);
 absl::Status NotFinite(const ModelConfig& config, const op::GradientScaler& scaler,
                        uint64_t number);
 
-}  // namespace cistern
+}  // namespace cistern::model

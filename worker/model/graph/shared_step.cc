@@ -26,7 +26,7 @@
 #include "cuda/op/dense/elementwise.h"
 #include "worker/model/graph/model.h"
 
-namespace cistern {
+namespace cistern::model {
 
 void Model::ComputeShared(const Step& step, double lr_scale, op::GradientScaler* scaler) {
   const Step beside = step.Beside();
@@ -108,4 +108,4 @@ void Model::SumOverPeers(void* data, size_t count, ElementType type) {
   peers_->status = peers_->communicator.AllReduce(data, count, type, stream_);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

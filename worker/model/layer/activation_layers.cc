@@ -10,7 +10,7 @@
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using namespace grammar;
@@ -153,4 +153,4 @@ LayerGrammar DescribeDropout() {
       MakeDropoutLayer);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -15,7 +15,7 @@
 #include "worker/model/layer/layer_site.h"
 #include "worker/model/layer/scratch.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using namespace grammar;
@@ -251,4 +251,4 @@ LayerGrammar DescribeMultiHeadAttention() {
       MakeMultiHeadAttentionLayer);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -7,7 +7,7 @@
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using namespace grammar;
@@ -122,4 +122,4 @@ LayerGrammar DescribeBatchNorm() {
       MakeBatchNormLayer);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -2,7 +2,7 @@
 
 #include "cuda/op/update/admit_rows.h"
 
-namespace cistern {
+namespace cistern::model {
 
 static_assert(op::kMaxSightings == kMaxAdmitAfter);
 
@@ -36,4 +36,4 @@ void CountedEmbeddingLayer::MoveRows(double rate, const Step& step) {
                 step.scaler, step.stream);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -5,7 +5,7 @@
 #include "worker/model/layer/device_first_weights.h"
 #include "worker/model/layer/embedding_layer.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // With TableBounds.admit_after, a row without weights reads as zeros, like a key without a row in
 // evaluation, and receives no gradient. After the step in which its count reaches admit_after it
@@ -26,4 +26,4 @@ class CountedEmbeddingLayer : public EmbeddingLayer {
   DeviceFirstWeights first_weights_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

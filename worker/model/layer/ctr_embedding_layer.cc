@@ -4,7 +4,7 @@
 #include "cuda/core/memory.h"
 #include "cuda/op/update/ctr_update.h"
 
-namespace cistern {
+namespace cistern::model {
 
 absl::Status CtrEmbeddingLayer::Allocate(size_t, DeviceContext& device) {
   const float clicks[] = {0, 1};
@@ -72,4 +72,4 @@ void CtrEmbeddingLayer::MoveRows(double rate, const Step& step) {
                 step.scaler, step.stream);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

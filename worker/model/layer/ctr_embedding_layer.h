@@ -4,7 +4,7 @@
 #include "worker/model/layer/device_first_weights.h"
 #include "worker/model/layer/embedding_layer.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // A slot's vector is [embed_w, embedx_w[D]]. An absent embedx reads as zero (its floats are zero in
 // a pass table) and receives no gradient. op::CtrUpdate updates each distinct row of a batch with
@@ -33,4 +33,4 @@ class CtrEmbeddingLayer : public EmbeddingLayer {
   DeviceFloats clicks_;  // {0, 1}: the labels of a sample without and with a click
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

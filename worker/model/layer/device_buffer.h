@@ -8,7 +8,7 @@
 #include "common/base/status.h"
 #include "cuda/core/device_context.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Grows and never shrinks, so that a step allocates memory only if it is larger than every step
 // before it.
@@ -44,4 +44,4 @@ class DeviceBuffer {
 
 using DeviceFloats = DeviceBuffer<float>;
 
-}  // namespace cistern
+}  // namespace cistern::model

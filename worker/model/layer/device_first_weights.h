@@ -6,7 +6,7 @@
 #include "proto/schema.pb.h"
 #include "worker/model/layer/device_buffer.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Threads: one at a time.
 class DeviceFirstWeights {
@@ -30,4 +30,4 @@ class DeviceFirstWeights {
   DeviceBuffer<uint64_t> slot_sizes_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -8,7 +8,7 @@
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using namespace grammar;
@@ -109,4 +109,4 @@ LayerGrammar DescribeDice() {
       MakeDiceLayer);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

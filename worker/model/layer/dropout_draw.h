@@ -6,7 +6,7 @@
 #include "worker/model/layer/layer_configs.h"
 #include "worker/model/layer/layer_site.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // A pure function of (solver.seed, position of the Dropout layer, step). The draws do not depend on
 // whether the layer is fused into another one, or on how workers split the batch.
@@ -34,4 +34,4 @@ class DropoutSeries {
   float rate_ = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

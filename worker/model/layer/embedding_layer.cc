@@ -10,7 +10,7 @@
 #include "cuda/op/update/deferred_updates.h"
 #include "cuda/op/update/sparse_update.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 size_t TotalOf(absl::Span<const uint32_t> by_worker) {
@@ -232,4 +232,4 @@ void EmbeddingLayer::MoveRows(double rate, const Step& step) {
                    rows.stride(), in.distinct, config_.vec_size, step.scaler, step.stream);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

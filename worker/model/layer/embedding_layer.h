@@ -8,7 +8,7 @@
 #include "worker/model/config/model_config.h"
 #include "worker/model/layer/layer.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Forward computes [b, slots, vec_size]. Backward computes one gradient for each distinct row of
 // the batch, in the order of its segments. The regularizer, norm, clipping and update that follow
@@ -127,4 +127,4 @@ class EmbeddingLayer : public Layer {
   DeviceFloats taken_, given_;   // with peers: rows from and for each worker, then their gradients
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -4,7 +4,7 @@
 #include "worker/model/layer/counted_embedding_layer.h"
 #include "worker/model/layer/ctr_embedding_layer.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 template <typename Layer>
@@ -34,4 +34,4 @@ std::unique_ptr<EmbeddingLayer> MakeEmbeddingLayer(const EmbeddingConfig& config
   return nullptr;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -4,7 +4,7 @@
 #include "cuda/core/stream.h"
 #include "worker/model/layer/parameters.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // A layer that predicts faster from weights that stay as they are.
 class FrozenWeights {
@@ -15,4 +15,4 @@ class FrozenWeights {
   virtual void Freeze(Parameters& parameters, Stream& stream) = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

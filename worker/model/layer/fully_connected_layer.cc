@@ -21,7 +21,7 @@
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using namespace grammar;
@@ -205,4 +205,4 @@ LayerGrammar DescribeFusedInnerProduct() {
       "FusedInnerProduct is InnerProduct followed by ReLU, of any size and in any precision");
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

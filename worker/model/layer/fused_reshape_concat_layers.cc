@@ -6,7 +6,7 @@
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // A block of columns that is copied in each of rows * batch rows.
@@ -127,4 +127,4 @@ LayerGrammar DescribeFusedReshapeConcatGeneral() {
   return DenseLayer("FusedReshapeConcatGeneral", MakeGeneral);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

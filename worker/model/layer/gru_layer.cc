@@ -15,7 +15,7 @@
 #include "worker/model/layer/layer_site.h"
 #include "worker/model/layer/scratch.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using namespace grammar;
@@ -246,4 +246,4 @@ LayerGrammar DescribeGru() {
       MakeGruLayer);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -15,7 +15,7 @@
 #include "worker/model/layer/layer_site.h"
 #include "worker/model/layer/scratch.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using namespace grammar;
@@ -221,4 +221,4 @@ LayerGrammar DescribeHstu() {
       MakeHstuLayer);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

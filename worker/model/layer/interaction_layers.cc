@@ -11,7 +11,7 @@
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using namespace grammar;
@@ -177,4 +177,4 @@ LayerGrammar DescribeInteraction() {
   return DenseLayer("Interaction", MakeInteractionLayer, ReadInteraction);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -20,7 +20,7 @@
 #include "worker/model/layer/parameters.h"
 #include "worker/model/layer/tensor.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // The process group, as a step sees it. Layers return no status, therefore the first communication
 // error is kept here, and the step exchanges nothing after it.
@@ -139,4 +139,4 @@ inline Layer::Layer(std::vector<Tensor*> inputs, std::vector<Tensor*> outputs)
   for (Tensor* tensor : inputs) inputs_.push_back({tensor});
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -9,7 +9,7 @@
 
 #include "worker/model/config/model_config.h"
 
-namespace cistern {
+namespace cistern::model {
 
 struct BatchNormConfig {
   float factor = 0, eps = 0;
@@ -112,4 +112,4 @@ struct SoftmaxConfig {
   float factor = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -1,6 +1,6 @@
 #include "worker/model/layer/layer_list.h"
 
-namespace cistern {
+namespace cistern::model {
 
 std::vector<LayerGrammar> DenseLayers() {
   return {
@@ -15,4 +15,4 @@ const std::vector<LayerGrammar>& LayerGrammars() {
   return grammars;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -44,7 +44,7 @@
   LAYER(Interaction)                \
   LAYER(Cast)
 
-namespace cistern {
+namespace cistern::model {
 
 // DescribeReshape(), DescribeConcat() ...: name, keys, reader and maker of the type.
 #define CISTERN_LAYER(Name) LayerGrammar Describe##Name();
@@ -56,4 +56,4 @@ std::vector<LayerGrammar> DenseLayers();
 // Every layer type that a model file may have.
 const std::vector<LayerGrammar>& LayerGrammars();
 
-}  // namespace cistern
+}  // namespace cistern::model

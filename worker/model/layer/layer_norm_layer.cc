@@ -6,7 +6,7 @@
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using namespace grammar;
@@ -76,4 +76,4 @@ LayerGrammar DescribeLayerNorm() {
       MakeLayerNormLayer);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -2,7 +2,7 @@
 
 #include "common/base/check.h"
 
-namespace cistern {
+namespace cistern::model {
 
 Tensor* TensorSet::Define(const std::string& name, const TensorShape& shape) {
   Storage& storage = storages_.emplace_back();
@@ -98,4 +98,4 @@ absl::Status LayerSite::CheckSameShapes() const {
   return absl::OkStatus();
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -12,7 +12,7 @@
 #include "worker/model/config/model_config.h"
 #include "worker/model/layer/layer.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Owns tensors and their storage. Addresses stay valid.
 class TensorSet {
@@ -92,4 +92,4 @@ class LayerSite {
 // "layer 'fc1' (layers[4], InnerProduct)".
 std::string DescribeSite(const LayerConfig& layer);
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -7,7 +7,7 @@
 #include "worker/model/layer/device_buffer.h"
 #include "worker/model/layer/layer_site.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 class BinaryLoss : public Loss {
@@ -124,4 +124,4 @@ op::WeightedLabels Loss::LabelsOf(const Step& step, size_t labels) const {
   return of_step;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -10,7 +10,7 @@
 #include "worker/model/layer/layer.h"
 #include "worker/model/layer/tensor.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // One of BinaryCrossEntropyLoss (any number of labels with equal weight), CrossEntropyLoss (softmax
 // over two classes) and MultiCrossEntropyLoss (weighted labels, some masked). The model adds the
@@ -53,4 +53,4 @@ class Loss {
   double positive_weight_ = 1, logit_offset_ = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -4,7 +4,7 @@
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using op::Transpose;
@@ -56,4 +56,4 @@ LayerGrammar DescribeMatrixMultiply() {
   return DenseLayer("MatrixMultiply", MakeMatrixMultiplyLayer);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

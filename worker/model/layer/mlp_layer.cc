@@ -4,7 +4,7 @@
 #include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/layer_list.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using namespace grammar;
@@ -137,4 +137,4 @@ LayerGrammar DescribeMlp() {
   return grammar;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -14,7 +14,7 @@
 #include "worker/model/layer/layer_site.h"
 #include "worker/model/layer/scratch.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using namespace grammar;
@@ -265,4 +265,4 @@ LayerGrammar DescribeMultiCross() {
       MakeMultiCrossLayer);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

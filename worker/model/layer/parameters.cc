@@ -5,7 +5,7 @@
 #include "cuda/op/dense/copy_columns.h"
 #include "cuda/op/dense/elementwise.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // The column names of the dense table: the weight, then the rule's state.
@@ -162,4 +162,4 @@ absl::Status Parameters::Write(size_t i, absl::Span<const float> values, Stream&
   return stream.Wait();
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -14,7 +14,7 @@
 #include "worker/model/layer/device_buffer.h"
 #include "worker/model/layer/weight_init.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // A contiguous range of the flat buffers.
 struct Parameter {
@@ -89,4 +89,4 @@ class Parameters {
   DeviceFloats running_, next_running_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -5,7 +5,7 @@
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 class ProductLogitLayer : public Layer {
@@ -39,4 +39,4 @@ LayerGrammar DescribeProductLogit() {
   return DenseLayer("ProductLogit", MakeProductLogitLayer);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

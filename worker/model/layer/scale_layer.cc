@@ -5,7 +5,7 @@
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using namespace grammar;
@@ -66,4 +66,4 @@ LayerGrammar DescribeScale() {
       MakeScaleLayer);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

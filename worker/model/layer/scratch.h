@@ -5,7 +5,7 @@
 
 #include "cuda/core/values.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Hands out parts of a block of floats, each aligned as ops need it. A layer that takes the same
 // sizes in the same order gets the same parts.
@@ -32,4 +32,4 @@ class Scratch {
   const ElementType type_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

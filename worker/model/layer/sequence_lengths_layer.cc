@@ -4,7 +4,7 @@
 
 #include "cuda/op/embedding/sequence_lengths.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 class SequenceLengthsLayer : public Layer {
@@ -47,4 +47,4 @@ std::unique_ptr<Layer> MakeSequenceLengthsLayer(const SparseInputConfig& input, 
   return std::make_unique<SequenceLengthsLayer>(input, index, out);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -6,7 +6,7 @@
 #include "worker/model/config/model_config.h"
 #include "worker/model/layer/layer.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Whether `type` holds every length of the input's sequences exactly.
 bool HoldsLengths(const SparseInputConfig& input, ElementType type);
@@ -15,4 +15,4 @@ bool HoldsLengths(const SparseInputConfig& input, ElementType type);
 std::unique_ptr<Layer> MakeSequenceLengthsLayer(const SparseInputConfig& input, size_t index,
                                                 Tensor* out);
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -12,7 +12,7 @@
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using namespace grammar;
@@ -386,4 +386,4 @@ LayerGrammar DescribeCast() {
                     "Cast has no effect: all activations of a model have the same precision");
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

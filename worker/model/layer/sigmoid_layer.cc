@@ -4,7 +4,7 @@
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 class SigmoidLayer : public Layer {
@@ -34,4 +34,4 @@ LayerGrammar DescribeSigmoid() {
   return DenseLayer({"Sigmoid", LayerOutput::kActivation}, MakeSigmoidLayer);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

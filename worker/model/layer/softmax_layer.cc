@@ -5,7 +5,7 @@
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using namespace grammar;
@@ -56,4 +56,4 @@ LayerGrammar DescribeSoftmax() {
       MakeSoftmaxLayer);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -11,7 +11,7 @@
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using namespace grammar;
@@ -197,4 +197,4 @@ LayerGrammar DescribeDotProduct() {
   return DenseLayer({"DotProduct", LayerOutput::kVectors}, MakeProductLayer);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

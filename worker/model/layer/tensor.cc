@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cistern {
+namespace cistern::model {
 
 size_t TensorShape::columns() const {
   size_t product = 1;
@@ -16,4 +16,4 @@ std::string TensorShape::ToString() const {
   return text + "]";
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

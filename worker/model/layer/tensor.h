@@ -7,7 +7,7 @@
 
 #include "cuda/core/values.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // The shape of a tensor. Dimension 0 is `rows` times the batch size, so that one shape serves every
 // batch size: an embedding of 26 slots is [b, 26, 11]; reshaped to one row per vector it is
@@ -61,4 +61,4 @@ struct Tensor {
   op::Values grad() const { return {storage->grad, storage->type}; }
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

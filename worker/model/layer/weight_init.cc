@@ -5,7 +5,7 @@
 
 #include "common/base/philox.h"
 
-namespace cistern {
+namespace cistern::model {
 
 WeightInit MakeWeightInit(InitKind kind, size_t in, size_t out, const WeightInit& fallback,
                           bool exact) {
@@ -52,4 +52,4 @@ void FillWeights(const WeightInit& init, uint64_t seed, size_t first, size_t cou
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

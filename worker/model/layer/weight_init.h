@@ -6,7 +6,7 @@
 
 #include "worker/model/config/model_config.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // A distribution of initial weights: a constant, uniform around 0, normal around 0, or a constant
 // that the model file names (bias_value).
@@ -33,4 +33,4 @@ bool DependsOnInputs(InitKind kind);
 // function of (seed, its position).
 void FillWeights(const WeightInit& init, uint64_t seed, size_t first, size_t count, float* out);
 
-}  // namespace cistern
+}  // namespace cistern::model

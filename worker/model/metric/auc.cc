@@ -5,7 +5,7 @@
 
 #include "common/base/check.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // Counts the scores equal to `score` from `begin` on, and moves `begin` past them.
@@ -69,4 +69,4 @@ double AucStandardError(double auc, uint64_t positives, uint64_t negatives) {
   return std::sqrt(std::max(0.0, sum) / (p * n));
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

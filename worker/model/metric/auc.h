@@ -6,7 +6,7 @@
 #include "common/base/status.h"
 #include "worker/model/metric/ranked_scores.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Counts pairs of a positive and a negative sample: the Mann-Whitney statistic (Hanley and McNeil,
 // 1982). The counts are integers of 64 and 128 bits, so that only the final division rounds. Add
@@ -66,4 +66,4 @@ absl::StatusOr<double> Auc(const RankedScores& scores);
 // Hanley and McNeil (1982) estimate it, for samples without weights. Requires both classes.
 double AucStandardError(double auc, uint64_t positives, uint64_t negatives);
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -5,7 +5,7 @@
 
 #include "common/base/check.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 constexpr size_t kBuckets = 1000000;
@@ -58,4 +58,4 @@ absl::StatusOr<double> BucketError(const RankedScores& scores) {
   return error_sum / error_shows;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -4,7 +4,7 @@
 #include "common/base/status.h"
 #include "worker/model/metric/ranked_scores.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Returns the bucket error of PSLib and Paddle (BasicAucCalculator::calculate_bucket_error).
 // Predictions are rounded down to one of 1,000,000 buckets. A sweep over the buckets collects
@@ -16,4 +16,4 @@ namespace cistern {
 // kFailedPrecondition if no range has enough samples (Paddle returns 0 then).
 absl::StatusOr<double> BucketError(const RankedScores& scores);
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -6,7 +6,7 @@
 
 #include "worker/model/metric/exact_sum.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Weighted sums over labels and predictions, and the calibration metrics computed from them.
 //
@@ -57,4 +57,4 @@ class Calibration {
   uint64_t count_ = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace cistern {
+namespace cistern::model {
 
 // Sums in fixed point: each number is truncated to a multiple of 2^-64, and the integers add
 // exactly. Therefore any order, and any split into partial sums, gives the same bits. Truncation
@@ -49,4 +49,4 @@ class WeightSum {
   ExactSum others_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -6,7 +6,7 @@
 #include "worker/model/metric/auc.h"
 #include "worker/model/metric/exact_sum.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // Maps a score to an integer that preserves its order, so that (score, class, weight) sorts as one
@@ -73,4 +73,4 @@ GroupAuc::Result GroupAuc::ValueOf() {
   return result;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -7,7 +7,7 @@
 #include "common/base/status.h"
 #include "common/base/types.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // GAUC: the mean of the groups' AUCs, weighted by the weights of their samples (Zhu et al., 2017:
 // by their number). A group with only one class has no AUC and is left out.
@@ -48,4 +48,4 @@ class GroupAuc {
   uint64_t ungrouped_ = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

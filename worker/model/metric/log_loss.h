@@ -8,7 +8,7 @@
 #include "common/base/cross_entropy.h"
 #include "worker/model/metric/exact_sum.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // -(y log p + (1 - y) log(1 - p)) in double, with p clipped to [1e-7, 1 - 1e-7] as in published CTR
 // benchmarks.
@@ -57,4 +57,4 @@ class LogLoss {
   WeightSum weights_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

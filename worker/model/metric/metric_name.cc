@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 struct Named {
@@ -58,4 +58,4 @@ const MetricValue* FindValue(const MetricValues& values, absl::string_view name)
   return nullptr;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

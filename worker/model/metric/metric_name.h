@@ -7,7 +7,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace cistern {
+namespace cistern::model {
 
 enum class Metric {
   kAuc,
@@ -48,4 +48,4 @@ using MetricValues = std::vector<MetricValue>;
 // Returns the value of this name, or null.
 const MetricValue* FindValue(const MetricValues& values, absl::string_view name);
 
-}  // namespace cistern
+}  // namespace cistern::model

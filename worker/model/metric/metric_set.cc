@@ -8,7 +8,7 @@
 #include "worker/model/metric/bucket_error.h"
 #include "worker/model/metric/ndcg.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 MetricValue Defined(double value) {
@@ -197,4 +197,4 @@ MetricValue MetricSet::ValueOf(Metric metric, OfLabel& label) const {
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

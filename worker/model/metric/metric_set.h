@@ -15,7 +15,7 @@
 #include "worker/model/metric/metric_name.h"
 #include "worker/model/metric/ranked_scores.h"
 
-namespace cistern {
+namespace cistern::model {
 
 struct MetricOptions {
   std::vector<Metric> metrics;  // in addition to AUC and log loss, which are always included
@@ -77,4 +77,4 @@ class MetricSet {
   uint64_t samples_ = 0;
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // 1 / log2(x), the discount of rank x - 1.
@@ -114,4 +114,4 @@ absl::StatusOr<double> HitRate(const RankedScores& scores) {
   return hits / all;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

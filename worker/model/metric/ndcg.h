@@ -4,7 +4,7 @@
 #include "common/base/status.h"
 #include "worker/model/metric/ranked_scores.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Returns NDCG, the normalized discounted cumulative gain (Jaervelin and Kekaelaeinen 2002) of all
 // predictions as one ranking, as HugeCTR 3.x computes it: the sum over positive samples of
@@ -23,4 +23,4 @@ inline constexpr double kHitThreshold = 0.8;
 // scores: sorted. kFailedPrecondition if there is no such prediction.
 absl::StatusOr<double> HitRate(const RankedScores& scores);
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-namespace cistern {
+namespace cistern::model {
 
 void ScoresOfClass::Add(float score, float weight) {
   if (weights_.empty() && weight != 1) weights_.assign(scores_.size(), 1.0f);
@@ -46,4 +46,4 @@ void RankedScores::Sort(const SortFloats& sort) {
   is_sorted_ = true;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -7,7 +7,7 @@
 
 #include "absl/types/span.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Sorts numbers in ascending order. The numbers are at least +0 and not NaN.
 using SortFloats = std::function<void(std::vector<float>*)>;
@@ -63,4 +63,4 @@ class RankedScores {
   bool is_sorted_ = true;
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

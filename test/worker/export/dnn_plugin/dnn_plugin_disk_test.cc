@@ -19,11 +19,11 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Servers with the small model at pass `passes`; every dense number is the number of the pass.
-std::unique_ptr<ParameterClient> Trained(EmbeddedFleet& fleet, const ModelConfig& config,
+std::unique_ptr<ParameterClient> Trained(EmbeddedFleet& fleet, const model::ModelConfig& config,
                                          int passes) {
   auto client = Connected(fleet.Links());
   DeviceContext device;
-  const auto model = Model::Create(config, device).value();
+  const auto model = model::Model::Create(config, device).value();
   EXPECT_TRUE(client->CreateTables(model->schema()).ok());
   EXPECT_TRUE(client->ClaimTerm().ok());
   for (int pass = 1; pass <= passes; ++pass) {
@@ -47,7 +47,7 @@ std::string Whole(FileSystem& files, const std::string& folder) {
 }
 
 TEST(DnnPlugin, AnyFailedCallLeavesAWholeFolderAndTheNextExportSucceeds) {
-  const ModelConfig config = ParseOrDie();
+  const model::ModelConfig config = model::ParseOrDie();
   EmbeddedFleet one(1), two(1);
   const auto old_client = Trained(one, config, 1), new_client = Trained(two, config, 2);
   const auto write = [&](FileSystem& files, ParameterClient& client) {
@@ -74,7 +74,7 @@ TEST(DnnPlugin, AnyFailedCallLeavesAWholeFolderAndTheNextExportSucceeds) {
 }
 
 TEST(DnnPlugin, AForeignFolderIsNotReplaced) {
-  const ModelConfig config = ParseOrDie();
+  const model::ModelConfig config = model::ParseOrDie();
   EmbeddedFleet fleet(1);
   const auto client = Trained(fleet, config, 1);
   MemoryFileSystem files;
@@ -89,8 +89,8 @@ TEST(DnnPlugin, AForeignFolderIsNotReplaced) {
 }
 
 TEST(PaddleParameters, TheSmallModelHasTwoLayers) {
-  const ModelConfig config = ParseOrDie();
-  const auto parameters = PaddleParametersOf(config, Summarize(config).value()).value();
+  const model::ModelConfig config = model::ParseOrDie();
+  const auto parameters = PaddleParametersOf(config, model::Summarize(config).value()).value();
   ASSERT_EQ(parameters.size(), 4u);
   EXPECT_EQ(parameters[0].name, "fc1.w_0");
   EXPECT_THAT(parameters[0].dims, ElementsAre(11, 5));
@@ -99,18 +99,19 @@ TEST(PaddleParameters, TheSmallModelHasTwoLayers) {
 }
 
 TEST(PaddleParameters, StatisticsWithoutAPaddleFormAreRefused) {
-  const ModelConfig config =
-      ParseOrDie({R"(layers.relu1={"name":"d","type":"PReLU_Dice","bottom":"fc1","top":"relu1",
+  const model::ModelConfig config = model::ParseOrDie(
+      {R"(layers.relu1={"name":"d","type":"PReLU_Dice","bottom":"fc1","top":"relu1",
                      "prelu_dice_param":{"alpha":0.2}})"});
-  const absl::Status status = PaddleParametersOf(config, Summarize(config).value()).status();
+  const absl::Status status = PaddleParametersOf(config, model::Summarize(config).value()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("the type PReLU_Dice has parameters for which Paddle's form is not known"));
 }
 
 TEST(PaddleParameters, TwoLayersOfOneNameAreRefused) {
-  const ModelConfig config = ParseOrDie({}, Replaced("\"name\": \"fc2\"", "\"name\": \"fc1\""));
-  const absl::Status status = PaddleParametersOf(config, Summarize(config).value()).status();
+  const model::ModelConfig config =
+      model::ParseOrDie({}, model::Replaced("\"name\": \"fc2\"", "\"name\": \"fc1\""));
+  const absl::Status status = PaddleParametersOf(config, model::Summarize(config).value()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("another layer has this name"));
 }

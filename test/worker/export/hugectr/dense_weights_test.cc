@@ -16,8 +16,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-LayerSummary LayerOf(const std::string& name, size_t parameters, size_t running = 0) {
-  LayerSummary layer;
+model::LayerSummary LayerOf(const std::string& name, size_t parameters, size_t running = 0) {
+  model::LayerSummary layer;
   layer.name = name;
   layer.type = running > 0 ? "BatchNorm" : "InnerProduct";
   layer.path = "layers[9]";
@@ -28,8 +28,8 @@ LayerSummary LayerOf(const std::string& name, size_t parameters, size_t running 
 
 TEST(DenseWeights, StatisticsReadBackBitForBit) {
   std::mt19937 random(1);
-  std::vector<LayerSummary> layers = {LayerOf("bn1", 200, 200), LayerOf("fc", 7),
-                                      LayerOf("bn2", 1800, 1800)};
+  std::vector<model::LayerSummary> layers = {LayerOf("bn1", 200, 200), LayerOf("fc", 7),
+                                             LayerOf("bn2", 1800, 1800)};
   std::vector<float> running;
   while (running.size() < 2000) {
     const uint32_t bits = random() & 0x7FFFFFFF;  // a variance is not negative
@@ -57,8 +57,8 @@ TEST(DenseWeights, StatisticsHaveHugeCtrsJsonForm) {
 
 // HugeCTR writes no statistics of PReLU_Dice: they start anew.
 TEST(DenseWeights, StatisticsOfDiceReadBackAndMayBeAbsent) {
-  std::vector<LayerSummary> layers = {LayerOf("dice1", 0, 2), LayerOf("bn", 2, 2),
-                                      LayerOf("dice2", 0, 2)};
+  std::vector<model::LayerSummary> layers = {LayerOf("dice1", 0, 2), LayerOf("bn", 2, 2),
+                                             LayerOf("dice2", 0, 2)};
   layers[0].type = layers[2].type = "PReLU_Dice";
   const std::vector<float> running = {1, 2, 3, 4, 5, 6};
   EXPECT_EQ(ParseNtp(FormatNtp(layers, running), "x.json", layers).value(), running);
@@ -71,7 +71,7 @@ TEST(DenseWeights, StatisticsOfDiceReadBackAndMayBeAbsent) {
 }
 
 TEST(DenseWeights, StatisticsThatDoNotFitAreRefused) {
-  const std::vector<LayerSummary> layers = {LayerOf("bn", 2, 2)};
+  const std::vector<model::LayerSummary> layers = {LayerOf("bn", 2, 2)};
   const struct {
     const char* text;
     absl::StatusCode code;
@@ -103,8 +103,8 @@ TEST(DenseWeights, StatisticsThatDoNotFitAreRefused) {
 
 TEST(DenseWeights, AWrongSizeNamesTheLayerWhereTheFileEnds) {
   MemoryFileSystem files;
-  const std::vector<LayerSummary> layers = {LayerOf("fc1", 6), LayerOf("relu", 0),
-                                            LayerOf("fc2", 4)};
+  const std::vector<model::LayerSummary> layers = {LayerOf("fc1", 6), LayerOf("relu", 0),
+                                                   LayerOf("fc2", 4)};
   std::vector<float> cells(20, 0.5f);
   ASSERT_TRUE(WriteFloats(files, "out/opt", cells).ok());
   EXPECT_EQ(ReadFloats(files, "out/opt", layers, 2).value(), cells);

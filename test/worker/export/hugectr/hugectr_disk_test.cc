@@ -19,13 +19,13 @@ using ::testing::HasSubstr;
 
 class HugectrDisk : public testing::Test {
  protected:
-  HugectrDisk() : config_(ParseOrDie()) {}
+  HugectrDisk() : config_(model::ParseOrDie()) {}
 
   // Servers at pass `passes`; every cell of a row holds the number of the pass.
   std::unique_ptr<ParameterClient> Fleet(EmbeddedFleet& fleet, int passes) {
     auto client = ParameterClient::Connect(fleet.Links(), {}).value();
     DeviceContext device;
-    const auto model = Model::Create(config_, device).value();
+    const auto model = model::Model::Create(config_, device).value();
     EXPECT_TRUE(client->CreateTables(model->schema()).ok());
     EXPECT_TRUE(client->ClaimTerm().ok());
     const std::vector<Key> keys = {5, 6, 7, 100};
@@ -42,7 +42,7 @@ class HugectrDisk : public testing::Test {
     return client;
   }
 
-  const ModelConfig config_;
+  const model::ModelConfig config_;
 };
 
 // All bytes of a model if it is complete, else ""; checks that each file belongs to one pass.
@@ -140,7 +140,7 @@ TEST_F(HugectrDisk, AKilledExportLeavesAWholeModelOrNone) {
 TEST_F(HugectrDisk, AFileThatCannotBeReadCommitsNothing) {
   EmbeddedFleet source(2);
   const auto trained = Fleet(source, 1);
-  ModelConfig config = config_;
+  model::ModelConfig config = config_;
   config.solver.dense_model_file = "out/a_dense_7.model";
   config.solver.sparse_model_files = {"out/a0_sparse_7.model"};
   MemoryFileSystem memory;

@@ -24,11 +24,11 @@ std::string MessageOf(KeySlots& slots, Key key) {
 }
 
 TEST(KeySlots, FollowFromTheSizesOfAllInputs) {
-  const ModelConfig config =
-      ParseOrDie({"layers.data.format=Raw", "layers.data.check=None",
-                  R"(layers.data.sparse=[{"top":"w","slot_num":1},{"top":"data1","slot_num":2}])",
-                  "layers.data.slot_size_array=[7, 30, 20]",
-                  "layers.deep.type=LocalizedSlotSparseEmbeddingHash"});
+  const model::ModelConfig config = model::ParseOrDie(
+      {"layers.data.format=Raw", "layers.data.check=None",
+       R"(layers.data.sparse=[{"top":"w","slot_num":1},{"top":"data1","slot_num":2}])",
+       "layers.data.slot_size_array=[7, 30, 20]",
+       "layers.deep.type=LocalizedSlotSparseEmbeddingHash"});
   LocalFileSystem files;
   KeySlots slots(config, files, 0);
   EXPECT_EQ(*slots.Of(7), 0u);
@@ -57,8 +57,8 @@ class KeySlotsInData : public testing::Test {
     EXPECT_TRUE(writer->Append(block).ok());
     EXPECT_TRUE(writer->Close().ok());
   }
-  ModelConfig Config(const std::string& source, const std::string& file = "") {
-    ModelConfig config = ParseOrDie(
+  model::ModelConfig Config(const std::string& source, const std::string& file = "") {
+    model::ModelConfig config = model::ParseOrDie(
         {"layers.data.source=" + source, "layers.deep.type=LocalizedSlotSparseEmbeddingHash"});
     if (!file.empty()) config.solver.sparse_model_files = {file};
     return config;
@@ -70,7 +70,7 @@ class KeySlotsInData : public testing::Test {
 };
 
 TEST_F(KeySlotsInData, AreTheLowestSlotsOfEachKey) {
-  const ModelConfig config = Config(path_);
+  const model::ModelConfig config = Config(path_);
   KeySlots slots(config, files_, 0);
   EXPECT_EQ(*slots.Of(5), 1u);
   EXPECT_EQ(*slots.Of(9), 0u);
@@ -82,21 +82,21 @@ TEST_F(KeySlotsInData, CoverKeysOutsideTheSizesOfAHashTable) {
   const std::vector<std::string> sized = {
       "layers.data.source=" + path_, "layers.deep.sparse_embedding_hparam.slot_size_array=[4, 4]",
       "layers.deep.type=LocalizedSlotSparseEmbeddingHash"};
-  const ModelConfig hash = ParseOrDie(sized);
+  const model::ModelConfig hash = model::ParseOrDie(sized);
   KeySlots slots(hash, files_, 0);
   EXPECT_EQ(*slots.Of(3), 0u);
   EXPECT_EQ(*slots.Of(5), 1u);
   EXPECT_EQ(*slots.Of(9), 0u);  // from the data
   EXPECT_THAT(MessageOf(slots, 10), HasSubstr("occurs in no slot"));
-  const ModelConfig one_hot =
-      ParseOrDie({sized[0], sized[1], "layers.deep.type=LocalizedSlotSparseEmbeddingOneHot"});
+  const model::ModelConfig one_hot = model::ParseOrDie(
+      {sized[0], sized[1], "layers.deep.type=LocalizedSlotSparseEmbeddingOneHot"});
   KeySlots bound(one_hot, files_, 0);
   EXPECT_THAT(MessageOf(bound, 9), HasSubstr("outside the key ranges of slot_size_array"));
 }
 
 TEST_F(KeySlotsInData, OfKeysAbsentFromTheDataComeFromTheModelFile) {
   const std::string file = folder_ / "key_slots.model";
-  const ModelConfig config = Config(path_, file);
+  const model::ModelConfig config = Config(path_, file);
   const SparseShape shape = SparseShapeOf(config, 0).value();
   auto writer = SparseWriter::Create(files_, file, HugectrForm::kV2, shape).value();
   const std::vector<float> value(shape.layout.full_floats());
@@ -112,14 +112,14 @@ TEST_F(KeySlotsInData, OfKeysAbsentFromTheDataComeFromTheModelFile) {
 // Training may not have reached the bad record; the records before it count.
 TEST_F(KeySlotsInData, StopAtABadRecord) {
   std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 1);
-  const ModelConfig config = Config(path_);
+  const model::ModelConfig config = Config(path_);
   KeySlots slots(config, files_, 0);
   EXPECT_EQ(*slots.Of(5), 1u);
   EXPECT_THAT(MessageOf(slots, 9), AllOf(HasSubstr("occurs in no slot"), HasSubstr("record 1")));
 }
 
 TEST_F(KeySlotsInData, NeedTheData) {
-  const ModelConfig config = Config("/nowhere/train.txt");
+  const model::ModelConfig config = Config("/nowhere/train.txt");
   KeySlots slots(config, files_, 0);
   const std::string message = MessageOf(slots, 5);
   EXPECT_THAT(message, HasSubstr("/nowhere/train.txt"));

@@ -31,7 +31,7 @@ constexpr char kWithDead[] = R"(
     {"name": "bn", "type": "BatchNorm", "bottom": "relu1", "top": "bn"})";
 
 TEST(DenseNetwork, LeavesDeadLayersOutAndSkipsTheirParameters) {
-  const ModelConfig config = ParseOrDie({}, WithLayers(kWithDead, "bn"));
+  const model::ModelConfig config = model::ParseOrDie({}, WithLayers(kWithDead, "bn"));
   const DenseNetwork network = FindDenseNetwork(config).value();
   EXPECT_THAT(NamesOf(network), ElementsAre("reshape1", "concat1", "fc1", "relu1", "bn", "fc2"));
   const NetworkLayer &fc1 = network.layers[2], &bn = network.layers[4], &fc2 = network.layers[5];
@@ -48,14 +48,14 @@ TEST(DenseNetwork, LeavesDeadLayersOutAndSkipsTheirParameters) {
 }
 
 TEST(DenseNetwork, AConcatIgnoresDenseFeaturesWithoutColumns) {
-  const ModelConfig config = ParseOrDie({"layers.0.dense.dense_dim=0"});
+  const model::ModelConfig config = model::ParseOrDie({"layers.0.dense.dense_dim=0"});
   const DenseNetwork network = FindDenseNetwork(config).value();
   EXPECT_FALSE(network.uses("dense"));
   EXPECT_TRUE(network.uses("reshape1"));
 }
 
 TEST(DenseNetwork, ATensorWithoutColumnsIsRefused) {
-  const ModelConfig config = ParseOrDie(
+  const model::ModelConfig config = model::ParseOrDie(
       {"layers.0.dense.dense_dim=0"},
       WithLayers(R"({"name": "low", "type": "InnerProduct", "bottom": "dense", "top": "low",
                      "fc_param": {"num_output": 5}})",
@@ -67,7 +67,7 @@ TEST(DenseNetwork, ATensorWithoutColumnsIsRefused) {
 }
 
 TEST(DenseNetwork, ALayerThatReadsTheLabelIsRefused) {
-  const ModelConfig config = ParseOrDie(
+  const model::ModelConfig config = model::ParseOrDie(
       {}, WithLayers(R"({"name": "leak", "type": "Concat", "bottom": ["concat1", "label"],
                          "top": "leak"})",
                      "leak"));
@@ -78,12 +78,12 @@ TEST(DenseNetwork, ALayerThatReadsTheLabelIsRefused) {
 }
 
 TEST(DenseNetwork, WhatProtocolBuffersCannotHoldIsRefusedBeforeItIsRead) {
-  const ModelConfig config = ParseOrDie({}, WithLayers(R"(
+  const model::ModelConfig config = model::ParseOrDie({}, WithLayers(R"(
     {"name": "fc1", "type": "InnerProduct", "bottom": "concat1", "top": "fc1",
      "fc_param": {"num_output": 40000}},
     {"name": "wide", "type": "InnerProduct", "bottom": "fc1", "top": "wide",
      "fc_param": {"num_output": 20000}})",
-                                                       "wide"));
+                                                                     "wide"));
   const auto network = FindDenseNetwork(config);
   EXPECT_EQ(network.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(network.status().message()),
@@ -91,7 +91,7 @@ TEST(DenseNetwork, WhatProtocolBuffersCannotHoldIsRefusedBeforeItIsRead) {
 }
 
 TEST(DenseNetwork, ConstantsOfAnInteractionCount) {
-  const ModelConfig config = ParseOrDie(
+  const model::ModelConfig config = model::ParseOrDie(
       {"layers.0.sparse.0.slot_num=40000", "layers.0.sparse.0.max_feature_num_per_sample=0",
        "layers.reshape1.leading_dim=160000"},
       WithLayers(R"({"name": "low", "type": "InnerProduct", "bottom": "dense", "top": "low",
@@ -106,7 +106,7 @@ TEST(DenseNetwork, ConstantsOfAnInteractionCount) {
 }
 
 TEST(DenseNetwork, ReadsWeightsWithoutTheOptimizersState) {
-  const ModelConfig config = ParseOrDie({}, WithLayers(kWithDead, "bn"));
+  const model::ModelConfig config = model::ParseOrDie({}, WithLayers(kWithDead, "bn"));
   StoredModel model(config);
   const DenseValues values = ReadDenseValues(FindDenseNetwork(config).value(), model).value();
   ASSERT_EQ(values.weights.size(), 48u + 8 + 60 + 10 + 6);
@@ -117,7 +117,7 @@ TEST(DenseNetwork, ReadsWeightsWithoutTheOptimizersState) {
 }
 
 TEST(DenseNetwork, NumbersThatAreNotFiniteAreRefusedWithTheirLayer) {
-  const ModelConfig config = ParseOrDie({}, WithLayers(kWithDead, "bn"));
+  const model::ModelConfig config = model::ParseOrDie({}, WithLayers(kWithDead, "bn"));
   const DenseNetwork network = FindDenseNetwork(config).value();
   const auto message = [&](StoredModel& model) {
     const auto values = ReadDenseValues(network, model);

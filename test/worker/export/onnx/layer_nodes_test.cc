@@ -16,12 +16,12 @@ namespace {
 using ::testing::ElementsAre;
 
 TEST(LayerNodes, EveryLayerTypeOfTheGrammarCanBeExported) {
-  for (const LayerGrammar& grammar : LayerGrammars()) {
-    if (grammar.role != LayerRole::kDense || grammar.expand != nullptr) continue;
+  for (const model::LayerGrammar& grammar : model::LayerGrammars()) {
+    if (grammar.role != model::LayerRole::kDense || grammar.expand != nullptr) continue;
     EXPECT_TRUE(HasNodes(grammar.type))
         << grammar.type << ": add a line to kTypes of worker/export/onnx/layer_nodes.cc";
   }
-  LayerConfig unknown;
+  model::LayerConfig unknown;
   unknown.type = "Unknown";
   OnnxGraph graph("g");
   EXPECT_EQ(AddLayer({unknown, {}, {}, {}, {}}, &graph).code(), absl::StatusCode::kUnimplemented);

@@ -16,8 +16,8 @@ using ::testing::ElementsAre;
 using ::testing::Pair;
 
 TEST(NetworkDescription, SaysHowInputsAreMade) {
-  const ModelConfig config =
-      ParseOrDie({"layers.deep.sparse_embedding_hparam.combiner=1", "solver.mixed_precision=128"});
+  const model::ModelConfig config = model::ParseOrDie(
+      {"layers.deep.sparse_embedding_hparam.combiner=1", "solver.mixed_precision=128"});
   StoredModel model(config);
   const NetworkModel network = NetworkOf(config, model);
   const auto json =
@@ -36,7 +36,7 @@ TEST(NetworkDescription, SaysHowInputsAreMade) {
 }
 
 TEST(NetworkDescription, TheModelHasTheSameProperties) {
-  const ModelConfig config = ParseOrDie();
+  const model::ModelConfig config = model::ParseOrDie();
   StoredModel model(config);
   onnx::Model made;
   AddProperties(config, model, &made);

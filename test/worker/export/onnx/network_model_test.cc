@@ -27,7 +27,7 @@ std::vector<std::string> Declared(const google::protobuf::RepeatedPtrField<onnx:
 }
 
 TEST(NetworkModel, HasTheModelsInputsLayersAndProbability) {
-  const ModelConfig config = ParseOrDie();
+  const model::ModelConfig config = model::ParseOrDie();
   StoredModel model(config);
   const NetworkModel network = NetworkOf(config, model);
   EXPECT_EQ(network.model.ir_version(), 8);
@@ -53,7 +53,7 @@ TEST(NetworkModel, InputsThatTheNetworkDoesNotReadAreLeftOut) {
 }
 
 TEST(NetworkModel, TheLogitIsAnOutputOnDemand) {
-  const ModelConfig config = ParseOrDie();
+  const model::ModelConfig config = model::ParseOrDie();
   StoredModel model(config);
   const NetworkModel network = NetworkOf(config, model, /*with_logit=*/true);
   EXPECT_THAT(Declared(network.model.graph().output()),
@@ -62,8 +62,8 @@ TEST(NetworkModel, TheLogitIsAnOutputOnDemand) {
 }
 
 TEST(NetworkModel, TheProbabilityOfTwoClassesIsThatOfTheSecond) {
-  const ModelConfig config =
-      ParseOrDie({"layers.loss.type=CrossEntropyLoss", "layers.fc2.fc_param.num_output=2"});
+  const model::ModelConfig config =
+      model::ParseOrDie({"layers.loss.type=CrossEntropyLoss", "layers.fc2.fc_param.num_output=2"});
   StoredModel model(config);
   const NetworkModel network = NetworkOf(config, model, /*with_logit=*/true);
   EXPECT_THAT(Declared(network.model.graph().output()),

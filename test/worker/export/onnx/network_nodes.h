@@ -10,7 +10,7 @@
 
 namespace cistern {
 
-inline NetworkModel NetworkOf(const ModelConfig& config, StoredModel& model,
+inline NetworkModel NetworkOf(const model::ModelConfig& config, StoredModel& model,
                               bool with_logit = false) {
   const DenseNetwork network = FindDenseNetwork(config).value();
   const DenseValues values = ReadDenseValues(network, model).value();
@@ -20,7 +20,7 @@ inline NetworkModel NetworkOf(const ModelConfig& config, StoredModel& model,
 // The network of the small model file with these layers (WithLayers).
 inline NetworkModel NetworkWith(const std::string& layers, const std::string& last,
                                 const std::vector<std::string>& overrides = {}) {
-  const ModelConfig config = ParseOrDie(overrides, WithLayers(layers, last));
+  const model::ModelConfig config = model::ParseOrDie(overrides, WithLayers(layers, last));
   StoredModel model(config);
   return NetworkOf(config, model);
 }

@@ -27,9 +27,9 @@ std::string Content(FileSystem& files, const std::string& path) {
 
 class OnnxModel : public testing::Test {
  protected:
-  OnnxModel() : config_(ParseOrDie()), model_(config_) {}
+  OnnxModel() : config_(model::ParseOrDie()), model_(config_) {}
 
-  const ModelConfig config_;
+  const model::ModelConfig config_;
   StoredModel model_;
 };
 

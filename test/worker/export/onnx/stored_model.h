@@ -15,9 +15,9 @@ namespace cistern {
 // Parameter i of the table "dense" is i, with the optimizer's state at -1; statistic i is 1000 + i.
 class StoredModel : public CommittedModel {
  public:
-  explicit StoredModel(const ModelConfig& config) {
+  explicit StoredModel(const model::ModelConfig& config) {
     DeviceContext device;
-    schema_ = Model::Create(config, device).value()->schema();
+    schema_ = model::Model::Create(config, device).value()->schema();
     for (const v1::DenseTableSpec& table : schema_.dense_tables()) {
       const size_t columns = static_cast<size_t>(table.columns_size());
       std::vector<float>& cells = tables_.emplace_back(table.rows() * columns, -1.0f);
@@ -56,7 +56,7 @@ class StoredModel : public CommittedModel {
 // and its last layer, fc2 of one column, which reads `last`.
 inline std::string WithLayers(const std::string& layers, const std::string& last) {
   const std::string text =
-      Replaced(R"("bottom": "relu1")", absl::StrCat(R"("bottom": ")", last, "\""));
+      model::Replaced(R"("bottom": "relu1")", absl::StrCat(R"("bottom": ")", last, "\""));
   const size_t from = text.find(R"({"name": "fc1")"), to = text.find(R"({"name": "fc2")");
   return absl::StrCat(text.substr(0, from), layers, layers.empty() ? "" : ",\n    ",
                       text.substr(to));

@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 
 class ServingModel : public testing::Test {
  protected:
-  ServingModel() : config_(ParseOrDie()), model_(config_) {
+  ServingModel() : config_(model::ParseOrDie()), model_(config_) {
     options_.root = root_;
     for (Key key = 0; key < 100; ++key) Set(key, static_cast<float>(key));
   }
@@ -52,9 +52,9 @@ class ServingModel : public testing::Test {
     return row;
   }
 
-  const ModelConfig config_;
+  const model::ModelConfig config_;
   MemoryModel model_;
-  const ModelText text_ = {"runs/small.json", SmallModelText(), {}};
+  const ModelText text_ = {"runs/small.json", model::SmallModelText(), {}};
   LocalFileSystem files_;
   const TempFolder folder_;
   const std::string root_ = folder_ / "serving";

@@ -29,7 +29,7 @@ constexpr Key kRows = 200;
 
 class SeriesTest : public testing::Test {
  protected:
-  SeriesTest() : config_(ParseOrDie()), model_(config_) {
+  SeriesTest() : config_(model::ParseOrDie()), model_(config_) {
     options_.root = root_;
     for (Key key = 0; key < kRows; ++key) Set(key, static_cast<float>(key));
     version_ = WriteServingModel(files_, config_, text_, model_, options_)->version;
@@ -88,9 +88,9 @@ class SeriesTest : public testing::Test {
     bytes.put(static_cast<char>(old ^ 1));
   }
 
-  const ModelConfig config_;
+  const model::ModelConfig config_;
   MemoryModel model_;
-  const ModelText text_ = {"runs/small.json", SmallModelText(), {}};
+  const ModelText text_ = {"runs/small.json", model::SmallModelText(), {}};
   LocalFileSystem files_;
   const TempFolder folder_;
   const std::string root_ = folder_ / "serving";

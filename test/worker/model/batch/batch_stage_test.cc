@@ -7,7 +7,7 @@
 
 #include "test/worker/model/model_bench.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 data::HostBatch RandomBatch(size_t size, uint32_t seed) {
@@ -109,4 +109,4 @@ TEST(BatchStage, ABegunBatchCanBeAbandoned) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -12,7 +12,7 @@
 #include "worker/data/source/key_collector.h"
 #include "worker/model/batch/batch_stage.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 std::vector<data::Pass> PassesOnDevice(const data::PassOptions& options,
@@ -105,4 +105,4 @@ TEST(DeviceKeys, BatchStageComputesRowsAndSegments) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -9,7 +9,7 @@
 #include "test/worker/model/test_device.h"
 #include "worker/model/batch/device_keys.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // Uses keys whose mixed keys are odd multiples of 2^53, so that the place of each is known.
@@ -72,4 +72,4 @@ TEST_F(RowFinderTest, RowsOfABatchIndexItsDistinctRows) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

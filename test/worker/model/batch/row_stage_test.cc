@@ -6,7 +6,7 @@
 
 #include "test/worker/model/test_device.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 ValueLayout SmallLayout(v1::TableSpec::Accessor accessor = v1::TableSpec::EMBEDDING) {
@@ -155,4 +155,4 @@ TEST(RowStage, CopiesTheKeysOfCtrTablesWithTheRows) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -12,7 +12,7 @@
 #include "worker/model/config/model_config.h"
 #include "worker/model/layer/layer_list.h"
 
-namespace cistern {
+namespace cistern::model {
 
 inline absl::StatusOr<ModelConfig> Parse(const std::vector<std::string>& overrides = {},
                                          const std::string& text = SmallModelText()) {
@@ -40,4 +40,4 @@ inline std::string Replaced(const std::string& from, const std::string& to) {
   return absl::StrReplaceAll(SmallModelText(), {{from, to}});
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace cistern {
+namespace cistern::model {
 
 // Returns a model with one sparse input of two slots, three dense features, an embedding "deep" of
 // width 4, two fully connected layers and a loss. Tests change it through overrides.
@@ -37,4 +37,4 @@ inline std::string SmallModelText() {
 })";
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

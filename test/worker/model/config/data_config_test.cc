@@ -2,7 +2,7 @@
 
 #include "test/worker/model/config/config_parsing.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using ::testing::HasSubstr;
@@ -157,4 +157,4 @@ TEST(DataConfig, SampledNegativesAreForOneLabel) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -3,7 +3,7 @@
 #include "common/value/value_layout.h"
 #include "test/worker/model/config/config_parsing.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using ::testing::ElementsAre;
@@ -249,4 +249,4 @@ TEST(EmbeddingConfig, CtrAccessorNeedsTwoFloats) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -3,7 +3,7 @@
 #include "test/worker/model/config/config_parsing.h"
 #include "worker/model/layer/layer_list.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using ::testing::HasSubstr;
@@ -151,4 +151,4 @@ TEST(GrammarCheck, ChecksEachElementOfRangesAndCounts) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

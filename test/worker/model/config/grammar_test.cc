@@ -9,7 +9,7 @@
 #include "worker/model/config/grammar_check.h"
 #include "worker/model/layer/layer_list.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 void CheckTable(const ObjectGrammar& object) {
@@ -122,4 +122,4 @@ TEST(Grammar, FindsAValueByItsPath) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

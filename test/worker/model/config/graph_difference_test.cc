@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 ModelConfig ConfigOf(const std::vector<std::string>& overrides) {
@@ -77,4 +77,4 @@ TEST(GraphDifference, AnMlpIsTheLayersThatItStandsFor) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

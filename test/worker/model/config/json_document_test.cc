@@ -5,7 +5,7 @@
 #include "test/worker/model/config/config_parsing.h"
 #include "worker/model/layer/layer_configs.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using ::testing::ElementsAre;
@@ -119,4 +119,4 @@ TEST(JsonDocument, DescribesValuesForMessages) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

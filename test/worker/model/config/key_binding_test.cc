@@ -4,7 +4,7 @@
 
 #include "worker/model/config/grammar_keys.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using namespace grammar;  // NOLINT
@@ -99,4 +99,4 @@ TEST(KeyBinding, LeavesMembersOfAbsentKeysAndOfOtherStructs) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -3,7 +3,7 @@
 #include "test/worker/model/config/config_parsing.h"
 #include "worker/model/layer/layer_configs.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using ::testing::HasSubstr;
@@ -62,4 +62,4 @@ TEST(LayerConfig, RejectsContradictoryCombinations) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

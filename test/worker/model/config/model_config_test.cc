@@ -6,7 +6,7 @@
 #include "worker/model/layer/layer_configs.h"
 #include "worker/model/layer/layer_list.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using ::testing::ElementsAre;
@@ -62,4 +62,4 @@ TEST(ModelConfig, TellsADataFileFromAModelFile) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

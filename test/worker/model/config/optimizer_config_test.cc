@@ -2,7 +2,7 @@
 
 #include "test/worker/model/config/config_parsing.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using ::testing::HasSubstr;
@@ -107,4 +107,4 @@ TEST(OptimizerConfig, NotesTheObjectOfAnotherType) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

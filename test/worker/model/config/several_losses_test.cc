@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using testing::ElementsAre;
@@ -88,4 +88,4 @@ TEST(SeveralLosses, SayWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -5,7 +5,7 @@
 #include "test/worker/model/config/config_parsing.h"
 #include "worker/model/layer/layer_configs.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using ::testing::HasSubstr;
@@ -272,4 +272,4 @@ TEST(SolverConfig, ReadsTheSettingsOfTheFrappeRecipe) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

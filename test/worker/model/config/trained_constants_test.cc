@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 v1::TableSpec Table() {
@@ -48,4 +48,4 @@ TEST(TrainedConstants, LeaveTablesThatPredictOtherwise) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

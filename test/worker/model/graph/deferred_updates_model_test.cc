@@ -2,7 +2,7 @@
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_texts.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 std::string Optimizer(const std::string& type, const std::string& hparam,
@@ -138,4 +138,4 @@ TEST(GlobalUpdates, ALocalModelHasNoClock) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

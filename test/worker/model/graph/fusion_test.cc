@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 LayerConfig MakeLayer(const std::string& type, const std::string& bottom, const std::string& top) {
@@ -70,4 +70,4 @@ TEST(Fusion, BatchNormDoesNotAbsorbADropoutWithoutRelu) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

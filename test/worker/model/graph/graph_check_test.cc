@@ -2,7 +2,7 @@
 
 #include "test/worker/model/model_error.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using ::testing::HasSubstr;
@@ -83,4 +83,4 @@ TEST(GraphCheck, FindsACycleOfManyLayers) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

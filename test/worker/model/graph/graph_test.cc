@@ -6,7 +6,7 @@
 #include "worker/model/graph/model_summary.h"
 #include "worker/model/layer/layer_list.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using ::testing::HasSubstr;
@@ -113,4 +113,4 @@ TEST(Graph, TheLossChecksItsInputs) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

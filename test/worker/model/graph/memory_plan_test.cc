@@ -4,7 +4,7 @@
 
 #include <random>
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 TEST(MemoryPlan, BuffersWithDisjointLifetimesShareMemory) {
@@ -47,4 +47,4 @@ TEST(MemoryPlan, IsEmptyWithoutBuffers) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

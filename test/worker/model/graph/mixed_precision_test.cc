@@ -5,7 +5,7 @@
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_texts.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using ::testing::HasSubstr;
@@ -196,4 +196,4 @@ TEST(MixedPrecisionModel, ANonFiniteLossEndsTheRunAndTheErrorGivesTheRangeOfFloa
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -6,7 +6,7 @@
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_texts.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 constexpr size_t kRows = 12;
@@ -90,4 +90,4 @@ TEST(Architectures, HaveEveryLayerType) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

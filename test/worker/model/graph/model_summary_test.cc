@@ -6,7 +6,7 @@
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_texts.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 ModelSummary SummaryOf(const std::string& text, const std::vector<std::string>& overrides = {}) {
@@ -76,4 +76,4 @@ TEST(ModelSummary, ReturnsTheErrorsOfAnInvalidModel) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -14,7 +14,7 @@
 #include "worker/model/graph/model_summary.h"
 #include "worker/model/layer/layer_list.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -343,4 +343,4 @@ TEST(ModelKind, HasAWord) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

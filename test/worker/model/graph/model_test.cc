@@ -7,7 +7,7 @@
 #include "test/worker/model/model_error.h"
 #include "test/worker/model/model_texts.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using ::testing::HasSubstr;
@@ -283,4 +283,4 @@ TEST(Model, RejectsABatchSizeThatExceedsTheMemory) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

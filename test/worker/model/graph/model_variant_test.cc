@@ -13,7 +13,7 @@
 #include "worker/model/graph/model_summary.h"
 #include "worker/model/layer/layer_list.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -197,4 +197,4 @@ TEST(ModelVariant, RefusesKnobsThatTheModelDoesNotHave) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -11,7 +11,7 @@
 #include "worker/model/config/grammar.h"
 #include "worker/model/layer/layer_list.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using Json = nlohmann::json;
@@ -140,4 +140,4 @@ TEST(ReferenceValueCases, CoverEveryLayer) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

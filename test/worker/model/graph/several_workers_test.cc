@@ -9,7 +9,7 @@
 #include "worker/model/layer/device_buffer.h"
 #include "worker/pass/shared_pass.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 constexpr size_t kSharedRows = 12;
@@ -295,4 +295,4 @@ TEST(SeveralWorkers, RowsCountTheOccurrencesOfAllBatches) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

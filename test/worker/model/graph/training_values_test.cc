@@ -6,7 +6,7 @@
 
 #include "test/worker/model/model_bench.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using Json = nlohmann::json;
@@ -76,4 +76,4 @@ TEST(TrainingValues, MmoeOfTwoLabelsEqualsPyTorchAfter100Steps) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

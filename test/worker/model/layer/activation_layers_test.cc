@@ -2,7 +2,7 @@
 #include "test/worker/model/model_error.h"
 #include "test/worker/model/model_texts.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // The DNN with additional dead readers, so that every tensor has several readers and nothing is
@@ -55,4 +55,4 @@ TEST(Dropout, IsTheIdentityAtRateZero) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

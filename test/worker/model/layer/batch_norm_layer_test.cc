@@ -2,7 +2,7 @@
 #include "test/worker/model/model_error.h"
 #include "test/worker/model/model_texts.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 std::string NormalizedDense() {
@@ -45,4 +45,4 @@ TEST(BatchNormLayer, RequiresAMatrix) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -5,7 +5,7 @@
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_texts.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // A model with two slots, whose rows have embed_w and two floats of embedx. The logit is the sum of
@@ -161,4 +161,4 @@ TEST(CtrEmbeddingLayer, NormExcludesTheGradientOfAbsentEmbedx) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

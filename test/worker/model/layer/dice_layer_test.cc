@@ -3,7 +3,7 @@
 #include "test/worker/model/model_texts.h"
 #include "worker/model/layer/layer_list.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using ::testing::HasSubstr;
@@ -46,4 +46,4 @@ TEST(PReluDice, ChecksItsBottomAndItsConstants) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -4,7 +4,7 @@
 #include "test/worker/model/model_texts.h"
 #include "worker/data/source/batch_builder.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 std::string WideText(const std::string& combiner) {
@@ -110,4 +110,4 @@ TEST(EmbeddingLayer, KeysCountByTheirWeights) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

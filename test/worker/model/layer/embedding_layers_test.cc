@@ -4,7 +4,7 @@
 
 #include "worker/model/layer/ctr_embedding_layer.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 TEST(EmbeddingLayers, EveryAccessorHasOne) {
@@ -19,4 +19,4 @@ TEST(EmbeddingLayers, EveryAccessorHasOne) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

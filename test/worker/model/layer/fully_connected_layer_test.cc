@@ -1,7 +1,7 @@
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_texts.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // Initial weights of HugeCTR's InnerProduct: W XavierNorm, b normal with standard deviation
@@ -32,4 +32,4 @@ TEST(FullyConnectedLayer, InitialWeightsDependOnTheSolverSeed) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -2,7 +2,7 @@
 #include "test/worker/model/model_error.h"
 #include "test/worker/model/model_texts.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using ::testing::HasSubstr;
@@ -58,4 +58,4 @@ TEST(FusedReshapeConcat, ChecksItsBottoms) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -2,7 +2,7 @@
 #include "test/worker/model/model_error.h"
 #include "test/worker/model/model_texts.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using ::testing::HasSubstr;
@@ -60,4 +60,4 @@ TEST(Gru, PredictsMoreSamplesThanItTrainsOn) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -1,6 +1,6 @@
 #include "test/worker/model/model_error.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 TEST(Multiply, WidthsMustAgree) {
@@ -36,4 +36,4 @@ TEST(MultiCross, RequiresAMatrix) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -11,7 +11,7 @@
 #include "worker/model/config/layer_grammar.h"
 #include "worker/model/layer/layer_site.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using namespace grammar;
@@ -92,4 +92,4 @@ TEST(LayerList, ATypeOfSomebodyElseIsCheckedLikeTheOthers) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

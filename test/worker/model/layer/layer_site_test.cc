@@ -2,7 +2,7 @@
 
 #include "test/worker/model/model_error.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using ::testing::HasSubstr;
@@ -31,4 +31,4 @@ TEST(TensorSet, ViewsShareStorage) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

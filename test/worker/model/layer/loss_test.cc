@@ -3,7 +3,7 @@
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_error.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 std::string WithLossOf(const std::string& type) {
@@ -48,4 +48,4 @@ TEST(Loss, MaskedLabelsCountInTheDivisorButGiveNoGradient) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -4,7 +4,7 @@
 #include "worker/model/layer/layer_configs.h"
 #include "worker/model/layer/layer_list.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using ::testing::HasSubstr;
@@ -86,4 +86,4 @@ TEST(MultiCross, LowRankGradientsOfABatchOfOne) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -7,7 +7,7 @@
 
 #include "test/worker/model/test_device.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 constexpr WeightInit kOnes = {WeightInit::Kind::kConstant, 1};
@@ -116,4 +116,4 @@ TEST(Parameters, RunningStatisticsChangeOnlyIfUpdatesAreAllowed) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -4,7 +4,7 @@
 #include "test/worker/model/model_error.h"
 #include "test/worker/model/model_texts.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using ::testing::HasSubstr;
@@ -87,4 +87,4 @@ TEST(SequenceLengths, SixteenBitsMustHoldThem) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -1,7 +1,7 @@
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_texts.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // The rows of a softmax add up to 1, whatever its inputs: a batch of one sample too.
@@ -37,4 +37,4 @@ TEST(Softmax, GradientsOfABatchOfOne) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -2,7 +2,7 @@
 #include "test/worker/model/model_error.h"
 #include "test/worker/model/model_texts.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using ::testing::HasSubstr;
@@ -84,4 +84,4 @@ TEST(ReduceSum, SumsOverAnyDimension) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 TEST(TensorShape, GivesItsSizesAndDescription) {
@@ -19,4 +19,4 @@ TEST(TensorShape, GivesItsSizesAndDescription) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

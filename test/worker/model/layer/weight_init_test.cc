@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 constexpr size_t kCount = 40000;
@@ -73,4 +73,4 @@ TEST(WeightInit, AWeightDependsOnlyOnSeedAndPosition) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 absl::StatusOr<double> AucOf(const std::vector<float>& labels, const std::vector<float>& scores) {
@@ -100,4 +100,4 @@ TEST(Auc, MergedPartsEqualTheWhole) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

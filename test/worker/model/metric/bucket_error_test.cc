@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 absl::StatusOr<double> Of(std::vector<std::pair<float, std::pair<int, int>>> shows_and_clicks) {
@@ -40,4 +40,4 @@ TEST(BucketError, NearPredictionsShareARange) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -9,7 +9,7 @@
 
 #include "common/base/types.h"
 
-namespace cistern {
+namespace cistern::model {
 
 struct DrawnScores {
   uint64_t seed = 1, samples = 1000;
@@ -59,4 +59,4 @@ inline DrawnSample Draw(const DrawnScores& scores, uint64_t i) {
   return sample;
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

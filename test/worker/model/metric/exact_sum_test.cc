@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 TEST(ExactSum, DoesNotDependOnOrderOrParts) {
@@ -38,4 +38,4 @@ TEST(ExactSum, ClampsInfinityToTheLargestNumber) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

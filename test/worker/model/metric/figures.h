@@ -6,7 +6,7 @@
 #include "test/worker/model/metric/drawn_scores.h"
 #include "worker/model/metric/metric_set.h"
 
-namespace cistern {
+namespace cistern::model {
 
 inline DrawnScores DrawnScoresOf(const nlohmann::json& json) {
   DrawnScores scores;
@@ -40,4 +40,4 @@ inline MetricValues FiguresOf(const DrawnScores& scores, bool backwards = false,
   return set.Values();
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // Group 7 has 2 samples and AUC 1, group 8 has 4 samples and AUC 0.5, group 9 has one class.
@@ -47,4 +47,4 @@ TEST(GroupAuc, MergeJoinsThePartsOfAGroup) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

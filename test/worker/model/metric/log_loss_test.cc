@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 // sklearn.metrics.log_loss([1, 0, 0, 1], [.9, .1, .2, .65]) == 0.21616187468057912
@@ -50,4 +50,4 @@ TEST(LogLoss, IsZeroWithoutSamples) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -14,7 +14,8 @@ int main(int count, char** words) {
   const nlohmann::json drawn = nlohmann::json::parse(words[1], nullptr, false);
   if (!drawn.is_object()) return 2;
   nlohmann::json figures;
-  for (const cistern::MetricValue& value : cistern::FiguresOf(cistern::DrawnScoresOf(drawn))) {
+  for (const cistern::model::MetricValue& value :
+       cistern::model::FiguresOf(cistern::model::DrawnScoresOf(drawn))) {
     figures[value.name] = value.value ? nlohmann::json(*value.value) : nlohmann::json();
   }
   std::cout << figures << "\n";

@@ -9,7 +9,7 @@
 
 #include "test/worker/model/metric/figures.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using testing::HasSubstr;
@@ -141,4 +141,4 @@ TEST(MetricSet, RejectsNonFiniteNumbersWithTheirSample) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 struct RankedSample {
@@ -75,4 +75,4 @@ TEST(HitRate, IsTheShareOfPositivesAboveTheThreshold) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model

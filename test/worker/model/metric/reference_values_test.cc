@@ -6,7 +6,7 @@
 
 #include "test/worker/model/metric/figures.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 nlohmann::json ReadCases() {
@@ -78,4 +78,4 @@ TEST(Metrics, AWholeWeightIsThatNumberOfSamples) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model
