@@ -49,7 +49,7 @@ BELOW = {
     "worker/data/feed": ["worker/data/source", "worker/data/recipe"],
     "worker/data/prepare": ["worker/data/recipe"],
     "worker/model/metric": ["common/base"],
-    "worker/model/config": ["worker/data/format", "worker/model/metric", "common/value"],
+    "worker/model/config": ["worker/data/recipe", "worker/model/metric", "common/value"],
     "worker/model/batch": [
         "worker/data/source", "cuda/op/key", "cuda/op/embedding", "common/value"],
     "worker/model/layer": [

@@ -120,7 +120,7 @@ bool IsHeader(const std::vector<std::string>& fields,
 // Finds out whether all lines hold features.
 bool FindFeatureLines(const std::vector<std::string>& lines, TableLayout* layout) {
   std::set<size_t> counts;  // of features
-  std::ptrdiff_t colons = 0;
+  const TextFormatEntry* format = nullptr;
   bool ones = true;
   for (const std::string& line : lines) {
     std::vector<absl::string_view> tokens = LineTokens(line, TextFormat::kLibsvm);
@@ -129,17 +129,16 @@ bool FindFeatureLines(const std::vector<std::string>& lines, TableLayout* layout
     tokens.erase(tokens.begin());
     if (!tokens.empty() && absl::StartsWith(tokens[0], "qid:")) tokens.erase(tokens.begin());
     counts.insert(tokens.size());
+    if (tokens.empty()) continue;
+    const TextFormatEntry* const here = FindFeatureFormat(tokens);
+    if (here == nullptr || (format != nullptr && here != format)) return false;
+    format = here;
     for (const absl::string_view token : tokens) {
-      const std::ptrdiff_t here = std::count(token.begin(), token.end(), ':');
-      if (colons == 0) colons = here;
-      if (here == 0 || here != colons) return false;
       double value = 0;
       ReadNumber(token.substr(token.rfind(':') + 1), &value);
       ones = ones && value == 1;
-      if (!absl::ascii_isdigit(static_cast<unsigned char>(token.front()))) return false;
     }
   }
-  const TextFormatEntry* const format = FindFeatureFormat(colons);
   if (format == nullptr) return false;
   layout->format = format->format;
   layout->delimiter = 0;

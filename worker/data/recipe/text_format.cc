@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "absl/strings/ascii.h"
 #include "common/base/check.h"
 #include "worker/data/recipe/text_table.h"
 
@@ -18,6 +19,11 @@ std::unique_ptr<FeatureLine> NewLibsvmFeatures(FeatureValues values,
 std::unique_ptr<FeatureLine> NewLibffmFeatures(FeatureValues values,
                                                const std::vector<std::string>& columns, bool) {
   return NewLibffmLine(values, columns);
+}
+
+bool IsFeature(absl::string_view text, const TextFormatEntry& format) {
+  return std::count(text.begin(), text.end(), ':') == format.colons &&
+         absl::ascii_isdigit(static_cast<unsigned char>(text.front()));
 }
 
 constexpr TextFormatEntry kFormats[] = {{.format = TextFormat::kCsv,
@@ -71,11 +77,14 @@ const TextFormatEntry& EntryOf(TextFormat format) {
   return *entry;
 }
 
-const TextFormatEntry* FindFeatureFormat(std::ptrdiff_t colons) {
-  for (const TextFormatEntry& entry : kFormats) {
-    if (entry.has_features() && entry.colons == colons) return &entry;
-  }
-  return nullptr;
+const TextFormatEntry* FindFeatureFormat(absl::Span<const absl::string_view> features) {
+  if (features.empty()) return nullptr;
+  const auto entry =
+      std::find_if(std::begin(kFormats), std::end(kFormats), [&](const TextFormatEntry& one) {
+        return one.has_features() && std::all_of(features.begin(), features.end(),
+                                                 [&](auto text) { return IsFeature(text, one); });
+      });
+  return entry == std::end(kFormats) ? nullptr : entry;
 }
 
 std::vector<std::pair<const char*, TextFormat>> TextFormatWords(bool packed) {

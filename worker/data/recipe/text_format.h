@@ -61,8 +61,9 @@ struct TextFormatEntry {
 // All formats, in the order of the help.
 absl::Span<const TextFormatEntry> TextFormats();
 const TextFormatEntry& EntryOf(TextFormat format);
-// The format whose features have so many colons; null: there is none.
-const TextFormatEntry* FindFeatureFormat(std::ptrdiff_t colons);
+// The format of features that begin with a digit and have equally many colons, as "7:1 9:0.5" and
+// "1:7:1 2:9:1"; null: they are of none.
+const TextFormatEntry* FindFeatureFormat(absl::Span<const absl::string_view> features);
 
 // The words of all formats, or of those that `cistern data pack` reads.
 std::vector<std::pair<const char*, TextFormat>> TextFormatWords(bool packed = false);

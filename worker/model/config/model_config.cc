@@ -8,9 +8,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "absl/types/span.h"
 #include "common/base/nearest_name.h"
 #include "common/io/file.h"
 #include "common/value/accessor.h"
+#include "worker/data/recipe/text_format.h"
 #include "worker/model/config/config_readers.h"
 #include "worker/model/config/grammar_check.h"
 #include "worker/model/config/key_binding.h"
@@ -220,21 +222,13 @@ bool IsTable(absl::string_view text, const std::string& path) {
                                 line.find_first_of("{}\"") == absl::string_view::npos);
 }
 
-// "libsvm" or "libffm" if `line` is one of theirs, "1 7:1 9:1" or "0 1:7:1 2:9:1"; else "".
-std::string TokenFormat(absl::string_view line) {
+// The format of a line of features, "1 7:1 9:1" or "0 1:7:1 2:9:1"; null: it is none.
+const data::TextFormatEntry* FeatureFormatOf(absl::string_view line) {
   const std::vector<absl::string_view> words =
       absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
   double label = 0;
-  if (words.size() < 2 || !absl::SimpleAtod(words[0], &label)) return "";
-  const auto colons = std::count(words[1].begin(), words[1].end(), ':');
-  const bool alike = std::all_of(words.begin() + 1, words.end(), [&](absl::string_view word) {
-    double value = 0;
-    return std::count(word.begin(), word.end(), ':') == colons &&
-           absl::ascii_isdigit(static_cast<unsigned char>(word.front())) &&
-           absl::SimpleAtod(word.substr(word.rfind(':') + 1), &value);
-  });
-  if (!alike) return "";
-  return colons == 1 ? "libsvm" : colons == 2 ? "libffm" : "";
+  if (words.size() < 2 || !absl::SimpleAtod(words[0], &label)) return nullptr;
+  return data::FindFeatureFormat(absl::MakeConstSpan(words).subspan(1));
 }
 
 // What a file is that should hold a JSON object but begins otherwise, and where it belongs. Empty:
@@ -250,10 +244,9 @@ std::string OtherKind(absl::string_view text, const std::string& path) {
   }
   if (text.front() == '<') return absl::StrCat("is an HTML or XML page", kNot);
   const absl::string_view line = text.substr(0, text.find('\n'));
-  const std::string tokens = TokenFormat(line);
-  if (!tokens.empty()) {
+  if (const data::TextFormatEntry* const format = FeatureFormatOf(line)) {
     return absl::StrCat(
-        "is ", tokens, " text", kNot,
+        "is ", format->word, " text", kNot,
         ": convert it to a FOLDER, and name FOLDER/file_list.txt as \"source\" of the "
         "Data layer of a model file");
   }
@@ -331,8 +324,9 @@ absl::StatusOr<ModelConfig> LoadModelConfig(const std::string& path,
     const absl::string_view from = absl::string_view(*text).substr(first);
     const std::string other = OtherKind(from, path);
     absl::Status wrong = absl::InvalidArgumentError(absl::StrCat(path, ": ", other));
-    const std::string tokens = TokenFormat(from.substr(0, from.find('\n')));
-    if (!tokens.empty()) wrong = WithOptions(wrong, {"data.convert.format=" + tokens});
+    if (const auto* const format = FeatureFormatOf(from.substr(0, from.find('\n')))) {
+      wrong = WithOptions(wrong, {absl::StrCat("data.convert.format=", format->word)});
+    }
     if (!other.empty()) return IsTable(from, path) ? WithKind(wrong, ErrorKind::kTable) : wrong;
   }
   absl::StatusOr<ModelConfig> config = ParseModelConfig(*text, path, overrides, layers);

@@ -34,10 +34,17 @@ TEST(TextFormat, EntriesDifferAndAreWhole) {
     EXPECT_NE(entry.open, nullptr) << entry.word;
     EXPECT_EQ(entry.features != nullptr, entry.has_features()) << entry.word;
     EXPECT_TRUE(entry.has_features() || !entry.by_position) << entry.word;
-    EXPECT_EQ(FindFeatureFormat(entry.colons), entry.has_features() ? &entry : nullptr)
-        << entry.word;
   }
-  EXPECT_EQ(FindFeatureFormat(3), nullptr);
+}
+
+TEST(TextFormat, FeaturesAreOfTheFormatWithTheirColons) {
+  EXPECT_EQ(FindFeatureFormat({"7:1", "9:0.5"}), &EntryOf(TextFormat::kLibsvm));
+  EXPECT_EQ(FindFeatureFormat({"1:7:1", "2:9:1"}), &EntryOf(TextFormat::kLibffm));
+  EXPECT_EQ(FindFeatureFormat({"7:1", "2:9:1"}), nullptr);
+  EXPECT_EQ(FindFeatureFormat({"7:1", "age:9"}), nullptr);
+  EXPECT_EQ(FindFeatureFormat({"7", "9"}), nullptr);
+  EXPECT_EQ(FindFeatureFormat({"1:2:3:4"}), nullptr);
+  EXPECT_EQ(FindFeatureFormat({}), nullptr);
 }
 
 TEST(TextFormat, RecipesKeepEach) {
