@@ -28,8 +28,8 @@ struct GeneratedData : data::GenerateSummary {
   data::GenerateOptions made_with;
 };
 
-// Errors of Generate; kInvalidArgument, with options: an option beside a model, which says as much
-// already; there is no shape, or it is too large.
+// Returns the errors of Generate. kInvalidArgument, naming the options: an option is given that the
+// model already decides; the shape is missing or too large.
 absl::StatusOr<GeneratedData> GenerateData(GenerateDataOptions options,
                                            const std::function<bool(uint64_t)>& progress = nullptr);
 

@@ -120,9 +120,10 @@ class Publisher {
   absl::Status CheckOutThere() {
     CISTERN_ASSIGN_OR_RETURN(const bool there, files_.Exists(options_.version.out));
     if (!there && has_out_) {
-      return absl::NotFoundError(absl::StrCat(options_.version.out,
-                                              " was there, and is not any more; if it was removed "
-                                              "for good, start cistern publish again"));
+      return absl::NotFoundError(
+          absl::StrCat(options_.version.out,
+                       " has disappeared; if it was removed on purpose, start "
+                       "cistern publish again"));
     }
     has_out_ = has_out_ || there;
     return absl::OkStatus();

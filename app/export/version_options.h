@@ -25,8 +25,8 @@ ServingOptions ServingOptionsOf(const VersionOptions& options);
 // locks, an unfinished HEAD and the folder of a version.
 std::string OtherThingIn(const std::string& folder);
 
-// kInvalidArgument, with a fix: the folder options.out holds other things than versions of a model,
-// which a new version would be mixed with; or options.name is no name.
+// kInvalidArgument, with a fix: options.out holds something other than versions of a model, with
+// which a new version would be mixed; or options.name is invalid.
 absl::Status CheckServingPlace(const VersionOptions& options);
 
 // Reads the text of the model file and the recipe of its data: that of options.recipe, else the one

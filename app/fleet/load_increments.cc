@@ -77,8 +77,8 @@ absl::StatusOr<LoadedIncrements> LoadIncrements(FileSystem& files, ParameterClie
   const v1::Schema& schema = chain.increments[0].schema();
   const std::string difference = SchemaDifference(client.schema(), schema);
   if (!difference.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the servers' tables are not those of ", chain.folders[0], ": ", difference));
+    return absl::FailedPreconditionError(absl::StrCat("the servers' tables differ from those of ",
+                                                      chain.folders[0], ": ", difference));
   }
   CISTERN_ASSIGN_OR_RETURN(v1::IncrementState state, StateOn(client));
   CISTERN_ASSIGN_OR_RETURN(size_t first, FirstMissing(chain, state, "the fleet"));

@@ -5,8 +5,8 @@
 
 namespace cistern::app {
 
-// Moves options->data to options->text if they are tables (IsTable) and no data sets of the model,
-// which may read Parquet. kInvalidArgument: tables among data sets.
+// Moves options->data to options->text if it names tables (IsTable) rather than data sets of the
+// model, which can be Parquet files, too. kInvalidArgument: tables mixed with data sets.
 absl::Status TakeTables(PredictOptions* options);
 
 // PredictFiles of options.text with a run, a saved model or a fleet.

@@ -9,8 +9,8 @@
 namespace cistern::app {
 
 // The state of a commit. Scan visits only the rows that changed after commit `since`, in no
-// particular order, ScanRemoved the keys of those that commits removed since, of which some may
-// have come after `since`, too. Pull is not available. PullDense reads whole tables.
+// particular order; ScanRemoved visits the keys of rows that were removed since, some of which may
+// also have been added since. Pull is not available. PullDense reads whole tables.
 //
 // If a server has merged its files into a base since then, manifests between the two, which are
 // kept for a while, still name the files that were merged.

@@ -15,7 +15,7 @@ constexpr char kNorm[] = "norm";
 // not exist yet).
 class RowField {
  public:
-  // name: empty: the norm of the weights of an embedding table, the shows of a ctr table.
+  // An empty name means the norm of the weights in an embedding table, the shows in a ctr table.
   static absl::StatusOr<RowField> Find(const ValueLayout& layout, std::string name) {
     if (name.empty()) name = layout.FindField("show") != nullptr ? "show" : kNorm;
     if (name == kNorm && layout.dim() > 0) return RowField(layout, name, -1);

@@ -90,7 +90,8 @@ std::string TablesText(const app::OtherColumns& others) {
   return absl::StrJoin(words, " ");
 }
 
-// The error, worded with flags, without options to add at its end.
+// The error with a message in terms of flags. It names no options, since printing would append
+// them.
 absl::Status Reworded(const absl::Status& status, absl::string_view before, absl::string_view fix) {
   return WithFix(WithOptions(WithMessage(status, absl::StrCat(before, status.message())), {}), fix);
 }

@@ -39,7 +39,7 @@ MachineLimits ReadMachineLimits(const std::string& root = "/");
 // there is none.
 std::string SystemText(const std::string& path);
 
-// From limits that are at most a second old: they can change while a process runs.
+// Limits can change while a process runs: they are read again after a second.
 int CoreCount();
 uint64_t MemoryBytes();
 

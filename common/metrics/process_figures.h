@@ -17,8 +17,8 @@ struct ProcessFigures {
 
 ProcessFigures ReadProcessFigures();
 
-// Adds them under the names that the clients of Prometheus give them: process_cpu_seconds_total ...
-// Sets the prefix of `text` to none.
+// Adds these figures under the names that Prometheus clients use: process_cpu_seconds_total ...
+// Clears the prefix of `text`.
 void AddProcessFigures(MetricText* text);
 
 }  // namespace cistern

@@ -10,7 +10,7 @@
 
 namespace cistern {
 
-// Outlives no channel that uses it: they share it. Threads: any thread.
+// Channels share it, so it lives as long as the last of them. Threads: any thread.
 struct ChannelSecurity {
   std::shared_ptr<grpc::ChannelCredentials> credentials;
 };

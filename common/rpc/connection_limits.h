@@ -1,4 +1,4 @@
-// What gRPC's servers of this program do with connections that are silent, and with memory.
+// How the gRPC servers of this program treat silent connections, and how they limit memory.
 #pragma once
 
 #include <grpcpp/server_builder.h>

@@ -195,7 +195,7 @@ std::string FormatPart(const ModelPart& part) {
 
 absl::StatusOr<ModelPart> ParsePart(absl::string_view text) {
   const Json object = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object()) return absl::DataLossError("it is not a json object");
+  if (!object.is_object()) return absl::DataLossError("it is not a JSON object");
   uint64_t format = 0;
   CISTERN_RETURN_IF_ERROR(ReadNumber(object, "format", UINT64_MAX, &format));
   if (format != kPlainFormat && format != kNewestFormat) {

@@ -114,7 +114,7 @@ absl::Status ProbeTls(const HostPort& server, const TlsFiles& files, absl::Durat
     ERR_clear_error();
     if (!established) return absl::OkStatus();
     return WithFix(
-        absl::FailedPreconditionError("the server speaks TLS, and this program does not"),
+        absl::FailedPreconditionError("the server requires TLS, and this program does not use it"),
         "name the authority, a certificate and its key: see docs/security.md");
   }
   // In TLS 1.3 a server's refusal of the certificate arrives as the first thing that is read.

@@ -22,7 +22,7 @@ namespace {
 // misread.
 absl::Status CheckFormat(const std::string& body) {
   const auto json = nlohmann::json::parse(body, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return absl::DataLossError("it is not a json object");
+  if (!json.is_object()) return absl::DataLossError("it is not a JSON object");
   const auto format = json.find("format");
   if (format == json.end() || !format->is_number_unsigned()) {
     return absl::DataLossError("\"format\" is missing or is not an integer");

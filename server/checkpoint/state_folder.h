@@ -53,9 +53,9 @@ class StateFolder {
   // holds the lock, or if the file system does not guarantee exclusive names. kDataLoss
   // if manifests are missing: the newest two are not consecutive, or a row file or a claim proves a
   // newer commit.
-  // alone_of: of a local state, the number of servers, whose locks are all taken: no other server
-  // may use the folder, now or later. 0: the servers share it. kFailedPrecondition if the folder is
-  // another server's alone, or one server's and they want to share it.
+  // alone_of: for a local state, the number of servers. The locks of all are taken, so that no
+  // other server can use the folder, now or later. 0: the servers share it. kFailedPrecondition if
+  // the folder is another server's alone, or one server's and they want to share it.
   static absl::StatusOr<std::unique_ptr<StateFolder>> Open(FileSystem& files,
                                                            const std::string& path, uint32_t server,
                                                            uint32_t alone_of = 0);

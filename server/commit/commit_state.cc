@@ -120,7 +120,7 @@ absl::Status CommitState::Push(PassId pass, uint32_t worker, uint64_t sequence, 
   }
   if (push.removal && !replica) {
     return absl::InvalidArgumentError(
-        absl::StrCat("pass ", pass, " is no replica, so no push of it removes rows"));
+        absl::StrCat("pass ", pass, " is not a replica, so its pushes cannot remove rows"));
   }
   CISTERN_RETURN_IF_ERROR(staging_->Add(worker, sequence, std::move(push), byte_limit_));
   staged_bytes_ = staging_->bytes();

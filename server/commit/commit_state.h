@@ -66,7 +66,7 @@ class CommitState {
   // kOutOfRange: a foreign or reserved key, or a row outside the server's range. kInvalidArgument:
   // a worker that is not in the pass, NaN or Inf in a value, an unknown table, a stride that
   // differs from the table's, a `has_embedx` other than 0 or 1, gradients for a dense table without
-  // a rule, a removal in a pass that is no replica. kResourceExhausted: above the byte limit.
+  // a rule, a removal in a pass that is not a replica. kResourceExhausted: above the byte limit.
   //
   // This method and those below: kAborted if the pass is still to come but not open (this server
   // was restarted and has lost what was staged); kFailedPrecondition if the pass is over.

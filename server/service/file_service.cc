@@ -165,7 +165,7 @@ absl::Status FileService::ReadState(const v1::ReadStateRequest& request,
   }
   if (!IsOfCommits(request.name())) {
     return absl::InvalidArgumentError(
-        "this is no file of a commit: a server sends manifests and row files alone");
+        "not a file of a commit: a server sends only manifests and row files");
   }
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<ReadableFile> file, files_.Open(path));
   reply->set_file_bytes(file->bytes());

@@ -245,7 +245,7 @@ absl::StatusOr<TrainStart> TrainJob::StartOfMore(const Position& position) {
   CISTERN_ASSIGN_OR_RETURN(const bool left, LeaveStream(position, &start.position));
   if (!ended && !left && !options_.again) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the last run is in the middle of its data (after iteration ",
+        absl::StrCat("the last run stopped in the middle of its data (after iteration ",
                      position.iterations, "): finish it first, without new data"));
   }
   FileSystem& files = options_.files != nullptr ? *options_.files : local_files_;

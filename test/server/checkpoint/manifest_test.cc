@@ -130,8 +130,8 @@ TEST(Manifest, RefusesOtherText) {
   ExpectRefused(text.substr(0, hash) + "0000000000000000" + text.substr(hash + 16),
                 "its own hash is");
   const std::string whole = "{\n \"format\": 1";
-  ExpectRefused(Rehashed(text, whole, "[\n \"format\": 1"), "it is not a json object");
-  ExpectRefused(Rehashed(text, whole, std::string(100000, '[')), "it is not a json object");
+  ExpectRefused(Rehashed(text, whole, "[\n \"format\": 1"), "it is not a JSON object");
+  ExpectRefused(Rehashed(text, whole, std::string(100000, '[')), "it is not a JSON object");
   ExpectRefused(Rehashed(text, "\"ads\"", "\"ad\xff\""), "");
 }
 

@@ -10,13 +10,14 @@
 namespace cistern::data {
 
 // The form of the lists in a text column: values between |, ;, commas, ^, spaces, control
-// characters, or, if fields hold different numbers of values, / + : and line ends, and _ - . if the
-// fields hardly come back, as they are or in brackets ([27, 9], {a, b}, ['a', 'b'] as Python and
+// characters, or, if fields hold different numbers of values, / + : and line ends, and _ - . if
+// few fields repeat, as they are or in brackets ([27, 9], {a, b}, ['a', 'b'] as Python and
 // NumPy print them), with or without weights (a:0.5|b:0.3, a=0.5, a(0.5)). nullopt: its fields are
 // single values.
 //
-// Values of lists recombine: there are fewer of them than fields. Texts that can be something else
-// (words, decimal commas) count as lists only if there are far fewer.
+// Lists combine the same values again and again, so there are fewer distinct values than fields.
+// Texts that can be something else (words, decimal commas) count as lists only if there are far
+// fewer.
 //
 // separator: the one that is known to separate values, or 0.
 std::optional<ConvertOptions::ListForm> FindListForm(const TableProfile& profile, size_t column,

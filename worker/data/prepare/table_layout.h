@@ -49,7 +49,7 @@ struct LayoutWishes {
 //
 // Else the delimiter is the one of ',', tab, ';', '|' and Hive's \x01 that cuts these lines into
 // equally many fields. The first line is data, not a header, if one of its fields is a number, or
-// if its fields are values of their columns further below. It is a header for all that if it counts
+// if its fields are values of their columns further below. It is a header nevertheless if it counts
 // from 0 (as pandas does), holds a name that was mentioned, or has a text above a column of
 // numbers. kDataLoss: not text, an empty file, or a line that is too long. kInvalidArgument: a
 // single column, from which nothing can be learned; a column of add_columns that no file has; lines

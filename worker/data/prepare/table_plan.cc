@@ -151,8 +151,8 @@ absl::Status TablePlanner::ChooseLabels() {
   if (!wishes_.positive.empty() || wishes_.label_threshold) {
     return WithOptions(absl::InvalidArgumentError(absl::StrCat(
                            profile_.path,
-                           ": of several labels, each is 1 or 0; positive texts and a threshold "
-                           "are for one label: write columns of 1 and 0")),
+                           ": several labels must each be 1 or 0; positive texts and a threshold "
+                           "need a single label: write columns of 1 and 0")),
                        {"label", wishes_.positive.empty() ? "label_threshold" : "positive"});
   }
   CISTERN_ASSIGN_OR_RETURN(plan_.heads, ChooseHeads(profile_, names));

@@ -80,15 +80,16 @@ struct TableWishes {
 // weights if `wishes` say so or layout->values does, which then agree. Other tables: no change.
 void WishFeatureLines(TableLayout* layout, TableWishes* wishes);
 
-// Text and integers of few values are slots; so are integers that number things (by their name,
-// because they fill a range, because neighbouring values have different click rates (ValueEffect),
-// or as LooksLikeIds has it). Other numbers are dense: log1p and a slot of buckets if they are
-// skewed and not negative (but for a few small codes), else standardized; beside it a slot of their
-// values if neighbouring ones have different click rates. With few rows of the rarer label there
-// are no buckets, and a count of few values is dense unless its values speak for codes. Ignored are
-// times, columns of one value, columns with a new value in almost every row, columns that decide
-// the label, in all rows or in a part of them, weights of samples that are not wished, and ids of
-// queries.
+// Text and integers of few values become slots. So do integers that number things: their name says
+// so, they fill a range, neighbouring values have different click rates (ValueEffect), or they look
+// like ids (LooksLikeIds). Other numbers are dense: log1p and a slot of buckets if they are skewed
+// and not negative (except for a few small codes), else standardized, with a slot of their values
+// if neighbouring ones have different click rates. With few rows of the rarer label there are no
+// buckets, and a count of few values is dense unless its values look like codes.
+//
+// Ignored are times, columns of one value, columns with a new value in almost every row, columns
+// that decide the label in all rows or in a part of them, weights of samples unless they are
+// wished, and ids of queries.
 //
 // kInvalidArgument: as ChooseLabel, ChooseHeads and CheckSampleWeight; positive texts or a
 // threshold for several labels; a wish names no column, or a column twice; no feature is left.

@@ -15,7 +15,8 @@ std::vector<float> Positions(size_t count) {
   return positions;
 }
 
-// 10000 (1 - mask), less the least of the row, which cancels in a softmax and would cost digits.
+// 10000 (1 - mask), minus the minimum of the row: a softmax cancels that, but large numbers would
+// cost digits.
 std::string Penalties(LayerNodes& nodes, const std::string& mask) {
   const float one = 1, size = op::kMaskPenalty;
   const std::string masked = nodes.Inner("Sub", {nodes.Floats("one", {}, {&one, 1}), mask});

@@ -66,8 +66,7 @@ class LayerNodes {
   // Adds the node that computes output i.
   void Output(const std::string& operation, const OnnxGraph::Names& inputs,
               const OnnxGraph::Attributes& attributes = {}, size_t i = 0);
-  // The same for a Reshape of `tensor` to [all other elements, dims...]; an output has its own
-  // dims.
+  // The same for a Reshape of `tensor` to [-1, dims...]; for an output, the dims are its own.
   std::string InnerReshape(const std::string& tensor, absl::Span<const int64_t> dims);
   void OutputReshape(const std::string& tensor, size_t i = 0);
 

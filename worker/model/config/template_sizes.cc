@@ -34,16 +34,16 @@ void SizeForPairs(uint64_t samples, uint64_t keys, uint64_t rarer, uint32_t slot
   sizes->zero_linear = true;
 }
 
-// The held-out rows of so rare a class are too few to tell a good epoch from a lucky one. So all
+// With so rare a class, too few rows are held out to tell a good epoch from a lucky one. So all
 // epochs are trained, in batches that hold some samples of the class, and a prior takes the place
 // of early stopping. With batches this large, a value is in nearly every one, so embedding_l2 is
 // that of weights with deviation 0.6; in small batches a rare value has hardly any, because it is
 // added for the values of a batch only. That also holds for the batches of a table below
 // kFewSamples, so the L2 is three times as large there: without it, dcnv2 had a log loss of .228
 // with 96 rows of the rarer class among 2,000 (.190 with it; a constant: .202). deepfm, whose rows
-// have two ways to say the same, needs ten times (.689 with 60 among 3,000; .164 with three times,
-// .094 with ten; .098), and gains from three in larger tables, too, where the other kinds lose .008
-// to .012 of the AUC (20,000 rows, 60 of the class).
+// can express the same in two ways, needs ten times (.689 with 60 among 3,000; .164 with three
+// times, .094 with ten; .098), and gains from three in larger tables, too, where the other kinds
+// lose .008 to .012 of the AUC (20,000 rows, 60 of the class).
 void SizeForFew(ModelKind kind, uint64_t samples, uint64_t rarer, bool few_of_keys,
                 TemplateSizes* sizes) {
   constexpr uint64_t kStepsOfEpoch = 13, kFewSamples = 10000;

@@ -68,7 +68,7 @@ TEST_F(LabelHeads, WhatCannotBeOneIsRefused) {
   EXPECT_THAT(ErrorOf("a,b,c\n1,0,u\n0,2,v\n", Labels("a,b")), HasSubstr("'b' holds '2'"));
   TableWishes wishes = Labels("click,buy");
   wishes.positive = {"1"};
-  EXPECT_THAT(ErrorOf(kTwoLabels, wishes), HasSubstr("of several labels, each is 1 or 0"));
+  EXPECT_THAT(ErrorOf(kTwoLabels, wishes), HasSubstr("several labels must each be 1 or 0"));
 }
 
 // A column that only the second label decides is no feature.
