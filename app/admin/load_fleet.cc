@@ -84,9 +84,7 @@ absl::Status AskWhetherItLoads(const LoadFleetOptions& options, const v1::Identi
   *stats.mutable_identity() = identity;
   v1::StatsReply holds;
   CISTERN_RETURN_IF_ERROR(server.Stats(stats, &holds));
-  uint64_t rows = 0;
-  for (const v1::TableStats& table : holds.tables()) rows += table.rows();
-  if (rows == 0) return absl::OkStatus();
+  if (RowsOf(holds) == 0) return absl::OkStatus();
   v1::LoadRequest request = LoadRequestOf(options);
   *request.mutable_identity() = identity;
   v1::LoadReply reply;

@@ -87,17 +87,27 @@ absl::StatusOr<std::unique_ptr<FleetSession>> FleetSession::Open(const FleetOpti
   return StartEmbeddedFleet(fleet, options, state_root);
 }
 
-absl::StatusOr<uint64_t> RowsOn(ParameterClient& client) {
+absl::StatusOr<std::vector<v1::StatsReply>> StatsOn(ParameterClient& client, bool digest) {
   std::vector<v1::StatsReply> replies(client.servers().size());
   CISTERN_RETURN_IF_ERROR(client.ForEachServer([&](size_t rank, ControlPlane& server) {
     v1::StatsRequest request;
     *request.mutable_identity() = client.identity();
+    request.set_digest(digest);
     return server.Stats(request, &replies[rank]);
   }));
+  return replies;
+}
+
+uint64_t RowsOf(const v1::StatsReply& stats) {
   uint64_t rows = 0;
-  for (const v1::StatsReply& reply : replies) {
-    for (const v1::TableStats& table : reply.tables()) rows += table.rows();
-  }
+  for (const v1::TableStats& table : stats.tables()) rows += table.rows();
+  return rows;
+}
+
+absl::StatusOr<uint64_t> RowsOn(ParameterClient& client) {
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<v1::StatsReply> replies, StatsOn(client));
+  uint64_t rows = 0;
+  for (const v1::StatsReply& reply : replies) rows += RowsOf(reply);
   return rows;
 }
 

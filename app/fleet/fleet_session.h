@@ -48,7 +48,12 @@ class FleetSession {
                                                             const std::string& state_root = "");
 };
 
-// The number of rows on the fleet, summed over all sparse tables; 0 before tables are created.
+// The figures of all servers, by rank. digest: with the digests of their tables, which takes a
+// while.
+absl::StatusOr<std::vector<v1::StatsReply>> StatsOn(ParameterClient& client, bool digest = false);
+// The number of rows in all sparse tables of a server; 0 before tables are created.
+uint64_t RowsOf(const v1::StatsReply& stats);
+// The same, summed over the servers of the fleet.
 absl::StatusOr<uint64_t> RowsOn(ParameterClient& client);
 
 // kInvalidArgument unless `day` is a day number, for tables whose rows record days (day_id_decay).

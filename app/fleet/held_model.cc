@@ -1,5 +1,6 @@
 #include "app/fleet/held_model.h"
 
+#include "app/fleet/fleet_session.h"
 #include "common/base/names.h"
 #include "common/saved_model/model_folder.h"
 #include "common/value/schema.h"
@@ -27,13 +28,8 @@ bool IsDataDirOf(FileSystem& files, ParameterClient& client, const std::string& 
 
 absl::StatusOr<v1::IncrementState> StateOn(ParameterClient& client) {
   const v1::Schema& schema = client.schema();
-  std::vector<v1::StatsReply> replies(client.servers().size());
-  CISTERN_RETURN_IF_ERROR(client.ForEachServer([&](size_t rank, ControlPlane& server) {
-    v1::StatsRequest request;
-    *request.mutable_identity() = client.identity();
-    request.set_digest(true);
-    return server.Stats(request, &replies[rank]);
-  }));
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<v1::StatsReply> replies,
+                           StatsOn(client, /*digest=*/true));
   v1::IncrementState state;
   state.set_pass(client.committed_pass());
   for (const v1::TableSpec& table : schema.tables()) state.add_tables()->set_name(table.name());

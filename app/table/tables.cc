@@ -2,6 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "app/fleet/fleet_session.h"
 #include "common/base/nearest_name.h"
 #include "common/value/accessor.h"
 #include "common/value/schema.h"
@@ -49,13 +50,7 @@ absl::Status NoSuchTable(const v1::Schema& schema, const std::string& name) {
 }  // namespace
 
 absl::StatusOr<std::vector<TableCounts>> CountTables(ParameterClient& client) {
-  std::vector<v1::StatsReply> replies(client.servers().size());
-  CISTERN_RETURN_IF_ERROR(
-      client.ForEachServer([&](size_t rank, ControlPlane& server) -> absl::Status {
-        v1::StatsRequest request;
-        *request.mutable_identity() = client.identity();
-        return server.Stats(request, &replies[rank]);
-      }));
+  CISTERN_ASSIGN_OR_RETURN(const std::vector<v1::StatsReply> replies, StatsOn(client));
   std::vector<TableCounts> tables = TablesOf(client);
   const size_t sparse = static_cast<size_t>(client.schema().tables_size());
   for (const v1::StatsReply& reply : replies) {

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "absl/strings/str_format.h"
+#include "app/fleet/fleet_session.h"
 #include "cli/command/shared_flags.h"
 #include "cli/terminal/aligned_text.h"
 #include "cli/terminal/interrupt.h"
@@ -27,12 +28,6 @@ std::string PassesText(const std::optional<app::ServerRates>& rates) {
   return rates ? absl::StrFormat("%.1f", rates->passes * 60) : "-";
 }
 
-uint64_t RowsOf(const v1::StatsReply& stats) {
-  uint64_t rows = 0;
-  for (const v1::TableStats& table : stats.tables()) rows += table.rows();
-  return rows;
-}
-
 std::vector<std::string> RowOf(const app::ServerState& server,
                                const std::optional<app::ServerRates>& rates) {
   if (!server.reached.ok()) {
@@ -45,7 +40,7 @@ std::vector<std::string> RowOf(const app::ServerState& server,
           absl::StrCat(stats.committed_pass()),
           server.hello.durable() ? absl::StrCat(stats.commit()) : "-",
           PassesText(rates),
-          CountText(static_cast<double>(RowsOf(stats))),
+          CountText(static_cast<double>(app::RowsOf(stats))),
           RateText(rates, &app::ServerRates::pulled_keys),
           RateText(rates, &app::ServerRates::pushed_keys),
           BytesText(stats.staged_bytes()),
@@ -62,7 +57,7 @@ std::string SummaryText(const app::FleetMoment& moment, const Rates& rates) {
     const app::ServerState& server = moment.status.servers[i];
     if (!server.reached.ok()) continue;
     ++answer;
-    rows += RowsOf(server.stats);
+    rows += app::RowsOf(server.stats);
     bytes += server.stats.resident_bytes();
     if (rates[i]) sum.pulled_keys += rates[i]->pulled_keys;
     if (rates[i]) sum.pushed_keys += rates[i]->pushed_keys;

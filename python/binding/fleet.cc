@@ -62,14 +62,10 @@ void Commit(Fleet& fleet, const std::string& worker_state, bool durable) {
 
 // The digests of all tables, computed by the servers from memory: (name, rows, digest) of each.
 std::string Stats(Fleet& fleet, bool digest) {
-  auto replies = std::make_shared<std::vector<v1::StatsReply>>(fleet.client().servers().size());
-  fleet.ReadLong([=](ParameterClient& c) {
-    return c.ForEachServer([&](size_t rank, ControlPlane& server) {
-      v1::StatsRequest request;
-      *request.mutable_identity() = c.identity();
-      request.set_digest(digest);
-      return server.Stats(request, &(*replies)[rank]);
-    });
+  auto replies = std::make_shared<std::vector<v1::StatsReply>>();
+  fleet.ReadLong([=](ParameterClient& c) -> absl::Status {
+    CISTERN_ASSIGN_OR_RETURN(*replies, app::StatsOn(c, digest));
+    return absl::OkStatus();
   });
   std::string json = "[";
   for (const v1::StatsReply& reply : *replies) {
