@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_join.h"
 #include "app/state/copied_files.h"
+#include "app/state/saved_place.h"
 #include "common/value/shard_map.h"
 #include "server/checkpoint/compaction.h"
 
@@ -22,7 +23,7 @@ absl::StatusOr<PulledState> AdoptManifest(const AdoptManifestOptions& options) {
         absl::StrCat("ranks are 0 to ", manifest.server_num() - 1));
   }
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<server::StateFolder> state,
-                           StateAt(files, options.to));
+                           FindGivenState(files, options.to));
   CISTERN_ASSIGN_OR_RETURN(const auto locks,
                            LockServers(files, state->path(), manifest.server_num()));
   CISTERN_ASSIGN_OR_RETURN(const ShardMap map,

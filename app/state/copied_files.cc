@@ -26,15 +26,6 @@ absl::Status VerifyFile(FileSystem& files, const std::string& folder, const v1::
   return reader->Verify();
 }
 
-// Finds the state that a user named.
-absl::StatusOr<std::unique_ptr<server::StateFolder>> StateAt(FileSystem& files,
-                                                             const std::string& path) {
-  absl::StatusOr<std::unique_ptr<server::StateFolder>> state = FindState(files, path);
-  if (!absl::IsNotFound(state.status())) return state;
-  return WithFix(absl::InvalidArgumentError(state.status().message()),
-                 "name the data_dir of a server, or the folder state in it");
-}
-
 // The manifest of a commit of the copy, by way of a file in `folder`.
 absl::StatusOr<server::ParsedManifest> CopiedManifest(CopyPlace& place, uint64_t commit,
                                                       FileSystem& files,

@@ -27,10 +27,6 @@ absl::Status BadFile(const absl::Status& status);
 // one, or corrupt.
 absl::Status VerifyFile(FileSystem& files, const std::string& folder, const v1::RowFile& file);
 
-// The state in a data_dir, or the state folder itself. kInvalidArgument, with a fix: there is none.
-absl::StatusOr<std::unique_ptr<server::StateFolder>> StateAt(FileSystem& files,
-                                                             const std::string& path);
-
 // The manifest in a file, or the newest one of a state. kInvalidArgument: `path` is neither.
 absl::StatusOr<server::ParsedManifest> ManifestAt(FileSystem& files, const std::string& path);
 

@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "app/state/copied_files.h"
 #include "app/state/copy_place.h"
+#include "app/state/saved_place.h"
 #include "server/checkpoint/copy_record.h"
 #include "server/checkpoint/row_file.h"
 
@@ -268,7 +269,7 @@ absl::StatusOr<PushedState> PushState(const PushStateOptions& options, const Job
                                       const OnPushed& pushed) {
   LocalFileSystem files;
   CISTERN_ASSIGN_OR_RETURN(const std::unique_ptr<server::StateFolder> state,
-                           StateAt(files, options.state));
+                           FindGivenState(files, options.state));
   const absl::StatusOr<std::unique_ptr<FileLock>> lock = files.Lock(state->path() + "/lock-push");
   if (absl::IsFailedPrecondition(lock.status())) {
     return WithFix(absl::FailedPreconditionError(
