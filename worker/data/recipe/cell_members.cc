@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "worker/data/recipe/field_values.h"
@@ -63,15 +64,7 @@ bool IsPlace(absl::string_view name) {
 
 // The text of a value in the query of a URL.
 std::string UnescapedQuery(absl::string_view text) {
-  std::string value;
-  for (size_t i = 0; i < text.size(); ++i) {
-    int code = 0;
-    const bool escaped =
-        text[i] == '%' && i + 2 < text.size() && absl::SimpleHexAtoi(text.substr(i + 1, 2), &code);
-    value += escaped ? static_cast<char>(code) : text[i] == '+' ? ' ' : text[i];
-    if (escaped) i += 2;
-  }
-  return value;
+  return PercentDecoded(absl::StrReplaceAll(text, {{"+", " "}}));
 }
 
 bool HasMember(const std::vector<JsonMember>& members, absl::string_view name) {
@@ -185,6 +178,18 @@ bool IsPairs(absl::string_view field) {
   absl::ConsumePrefix(&field, "?");
   absl::ConsumePrefix(&field, "\"");
   return !field.empty() && (absl::ascii_isalnum(field.front()) || field.front() == '_');
+}
+
+std::string PercentDecoded(absl::string_view text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    int code = 0;
+    const bool escaped =
+        text[i] == '%' && i + 2 < text.size() && absl::SimpleHexAtoi(text.substr(i + 1, 2), &code);
+    decoded.push_back(escaped ? static_cast<char>(code) : text[i]);
+    if (escaped) i += 2;
+  }
+  return decoded;
 }
 
 bool ReadCellMembers(absl::string_view field, std::vector<JsonMember>* members) {

@@ -1,6 +1,7 @@
 // Objects in the fields of a text file: what log writers and data frames put into one column.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -17,6 +18,9 @@ namespace cistern::data {
 // the query of a URL; names may be numbers, 0:0.5 1:0.7). False: it holds none, or names a member
 // twice.
 bool ReadCellMembers(absl::string_view field, std::vector<JsonMember>* members);
+
+// The text without the escapes of URLs and of partitions' names, "%2F".
+std::string PercentDecoded(absl::string_view text);
 
 // Whether pairs and no braces make an object of the field.
 bool IsPairs(absl::string_view field);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/base/shown_text.h"
+#include "worker/data/format/line_reader.h"
 #include "worker/data/recipe/field_values.h"
 #include "worker/data/recipe/value_text.h"
 
@@ -171,6 +172,18 @@ FeatureValues FeatureValuesOf(const Recipe& recipe) {
 std::vector<absl::string_view> LineTokens(absl::string_view line, TextFormat format) {
   if (const char comment = EntryOf(format).comment) line = line.substr(0, line.find(comment));
   return absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
+}
+
+absl::StatusOr<bool> NextTokens(LineReader& lines, TextFormat format,
+                                std::vector<absl::string_view>* tokens) {
+  tokens->clear();
+  while (tokens->empty()) {
+    absl::string_view line;
+    CISTERN_ASSIGN_OR_RETURN(const bool found, lines.Next(&line));
+    if (!found) return false;
+    *tokens = LineTokens(line, format);
+  }
+  return true;
 }
 
 std::unique_ptr<FeatureLine> NewLibsvmLine(FeatureValues values, size_t slots) {

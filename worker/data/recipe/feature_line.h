@@ -13,6 +13,8 @@
 
 namespace cistern::data {
 
+class LineReader;  // worker/data/format/line_reader.h
+
 // What becomes of the value in "index:value".
 enum class FeatureValues {
   kOnes,         // it must be 1
@@ -28,6 +30,9 @@ FeatureValues FeatureValuesOf(const Recipe& recipe);
 
 // Splits a line at spaces and tabs. Comments of the format are left out.
 std::vector<absl::string_view> LineTokens(absl::string_view line, TextFormat format);
+// Reads the tokens of the next line that has any; false at the end. Errors as LineReader::Next.
+absl::StatusOr<bool> NextTokens(LineReader& lines, TextFormat format,
+                                std::vector<absl::string_view>* tokens);
 
 // Turns the features of a line into fields.
 //

@@ -26,21 +26,9 @@ class LibffmText : public TextTable {
   const std::unique_ptr<FeatureLine> features_;
 };
 
-// The tokens of the next line that is not empty; false at the end.
-absl::StatusOr<bool> NextTokens(LineReader& lines, std::vector<absl::string_view>* tokens) {
-  tokens->clear();
-  while (tokens->empty()) {
-    absl::string_view line;
-    CISTERN_ASSIGN_OR_RETURN(const bool found, lines.Next(&line));
-    if (!found) return false;
-    *tokens = LineTokens(line, TextFormat::kLibffm);
-  }
-  return true;
-}
-
 absl::StatusOr<bool> LibffmText::Next(TextRow* row) {
   std::vector<absl::string_view> tokens;
-  CISTERN_ASSIGN_OR_RETURN(const bool found, NextTokens(*lines_, &tokens));
+  CISTERN_ASSIGN_OR_RETURN(const bool found, NextTokens(*lines_, TextFormat::kLibffm, &tokens));
   if (!found) return false;
   row->line = lines_->line();
   row->fields.assign(1, tokens[0]);
@@ -55,7 +43,7 @@ absl::StatusOr<std::vector<std::string>> ColumnsOf(const std::string& path) {
   std::set<std::pair<uint64_t, std::string>> fields;
   std::vector<absl::string_view> tokens;
   while (true) {
-    CISTERN_ASSIGN_OR_RETURN(const bool found, NextTokens(*lines, &tokens));
+    CISTERN_ASSIGN_OR_RETURN(const bool found, NextTokens(*lines, TextFormat::kLibffm, &tokens));
     if (!found) break;
     for (size_t i = 1; i < tokens.size(); ++i) {
       absl::string_view field;

@@ -19,7 +19,7 @@ class LibsvmText : public TextTable {
 
  private:
   // Splits the next line that is not empty; false at the end.
-  absl::StatusOr<bool> NextTokens();
+  absl::StatusOr<bool> NextLine();
 
   std::unique_ptr<LineReader> lines_;
   const TextOptions options_;
@@ -30,7 +30,7 @@ class LibsvmText : public TextTable {
 };
 
 absl::Status LibsvmText::ReadFirst() {
-  CISTERN_ASSIGN_OR_RETURN(first_pending_, NextTokens());
+  CISTERN_ASSIGN_OR_RETURN(first_pending_, NextLine());
   if (!first_pending_) return absl::DataLossError(absl::StrCat(lines_->path(), " holds no sample"));
   columns_ = {"label"};
   const size_t first = tokens_.size() > 1 && absl::StartsWith(tokens_[1], "qid:") ? 2 : 1;
@@ -46,7 +46,7 @@ absl::Status LibsvmText::ReadFirst() {
 
 absl::StatusOr<bool> LibsvmText::Next(TextRow* row) {
   if (!first_pending_) {
-    CISTERN_ASSIGN_OR_RETURN(const bool found, NextTokens());
+    CISTERN_ASSIGN_OR_RETURN(const bool found, NextLine());
     if (!found) return false;
   }
   first_pending_ = false;
@@ -57,15 +57,9 @@ absl::StatusOr<bool> LibsvmText::Next(TextRow* row) {
   return true;
 }
 
-absl::StatusOr<bool> LibsvmText::NextTokens() {
-  tokens_.clear();
-  while (tokens_.empty()) {
-    absl::string_view line;
-    CISTERN_ASSIGN_OR_RETURN(const bool found, lines_->Next(&line));
-    if (!found) return false;
-    tokens_ = LineTokens(line, TextFormat::kLibsvm);
-  }
-  if (!absl::StrContains(tokens_[0], ':')) return true;
+absl::StatusOr<bool> LibsvmText::NextLine() {
+  CISTERN_ASSIGN_OR_RETURN(const bool found, NextTokens(*lines_, TextFormat::kLibsvm, &tokens_));
+  if (!found || !absl::StrContains(tokens_[0], ':')) return found;
   return lines_->DataLoss(absl::StrCat("its label is '", tokens_[0].substr(0, 40),
                                        "', a label with a weight (label:weight): weights of "
                                        "samples are not used; remove them (sed "

@@ -5,8 +5,8 @@
 #include <fstream>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "worker/data/recipe/cell_members.h"
 #include "worker/data/storage/storage.h"
 
 namespace cistern::data {
@@ -21,14 +21,7 @@ std::optional<Partition> PartitionOf(const std::string& name) {
   if (equals == 0 || equals == std::string::npos) return std::nullopt;
   Partition partition{name.substr(0, equals), ""};
   const std::string text = name.substr(equals + 1);
-  if (text == "__HIVE_DEFAULT_PARTITION__") return partition;  // a missing value
-  for (size_t i = 0; i < text.size(); ++i) {
-    int code = 0;
-    const bool escaped =
-        text[i] == '%' && i + 2 < text.size() && absl::SimpleHexAtoi(text.substr(i + 1, 2), &code);
-    partition.value.push_back(escaped ? static_cast<char>(code) : text[i]);
-    if (escaped) i += 2;
-  }
+  if (text != "__HIVE_DEFAULT_PARTITION__") partition.value = PercentDecoded(text);  // else missing
   return partition;
 }
 
