@@ -58,6 +58,51 @@ bool HoldsCodes(const ColumnProfile& column) {
                      [](const auto& value) { return IsTruth(value.first); });
 }
 
+void WriteLabels(const TableProfile& profile, TablePlan* plan) {
+  ConvertOptions& options = plan->options;
+  options.label.clear();
+  for (const LabelChoice& head : plan->heads) {  // numbers, of which -1 is not known
+    options.label.push_back(profile.columns[head.column].name);
+  }
+  if (!plan->heads.empty()) return;
+  options.positive = plan->label.positive;
+  options.negative = plan->label.negative;
+  options.label_threshold = plan->label.threshold;
+  options.label = {profile.columns[plan->label.column].name};
+}
+
+void WriteColumn(const ColumnProfile& column, const ColumnChoice& choice, TablePlan* plan) {
+  ConvertOptions& options = plan->options;
+  const std::string& name = column.name;
+  const bool is_slot = choice.role == ColumnRole::kSlot || choice.values;
+  if (choice.role == ColumnRole::kWeight) options.weight = name;
+  if (is_slot || choice.bucket) options.sparse.push_back(name);
+  if (is_slot) plan->values += column.distinct;
+  if (choice.list) {
+    options.multi.push_back(name);
+    options.forms[name] = *choice.list;
+  }
+  if (choice.bounds) options.bounds[name] = *choice.bounds;
+  if (column.number_form) options.numbers[name] = *column.number_form;
+  if (!choice.none.empty()) {
+    std::vector<std::string>& none = options.numbers[name].none;
+    none.insert(none.end(), choice.none.begin(), choice.none.end());
+    std::sort(none.begin(), none.end());
+  }
+  if (choice.tells_missing) options.told_missing.push_back(name);
+  if (HoldsCodes(column)) options.integers.push_back(name);
+  if (choice.bucket) options.bucket.push_back(name);
+  if (!choice.pieces.empty()) options.pieces[name] = choice.pieces;
+  if (choice.role == ColumnRole::kDense) {
+    options.dense.push_back(name);
+    if (choice.log1p) options.log1p.push_back(name);
+    options.dense_transform = DenseTransform::kStandardize;
+  }
+  if (choice.role == ColumnRole::kIgnored || choice.role == ColumnRole::kTime) {
+    options.ignore.push_back(name);
+  }
+}
+
 }  // namespace
 
 void AddSlotIfNone(bool one, TablePlan* plan) {
@@ -94,47 +139,9 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
   options.rare = StandIn::kKey;
   options.keys = KeyMode::kHash;
   options.dense_transform = DenseTransform::kNone;
-  if (plan->heads.empty()) {
-    options.positive = plan->label.positive;
-    options.negative = plan->label.negative;
-    options.label_threshold = plan->label.threshold;
-    options.label = {profile.columns[plan->label.column].name};
-  } else {  // numbers, of which -1 is not known
-    options.label.clear();
-    for (const LabelChoice& head : plan->heads) {
-      options.label.push_back(profile.columns[head.column].name);
-    }
-  }
+  WriteLabels(profile, plan);
   for (size_t i = 0; i < plan->columns.size(); ++i) {
-    const ColumnChoice& choice = plan->columns[i];
-    const std::string& name = profile.columns[i].name;
-    if (choice.role == ColumnRole::kWeight) options.weight = name;
-    if (choice.role == ColumnRole::kSlot || choice.bucket || choice.values) {
-      options.sparse.push_back(name);
-    }
-    if (choice.role == ColumnRole::kSlot || choice.values)
-      plan->values += profile.columns[i].distinct;
-    if (choice.list) {
-      options.multi.push_back(name);
-      options.forms[name] = *choice.list;
-    }
-    if (choice.bounds) options.bounds[name] = *choice.bounds;
-    if (profile.columns[i].number_form) options.numbers[name] = *profile.columns[i].number_form;
-    if (!choice.none.empty()) {
-      std::vector<std::string>& none = options.numbers[name].none;
-      none.insert(none.end(), choice.none.begin(), choice.none.end());
-      std::sort(none.begin(), none.end());
-    }
-    if (choice.tells_missing) options.told_missing.push_back(name);
-    if (HoldsCodes(profile.columns[i])) options.integers.push_back(name);
-    if (choice.bucket) options.bucket.push_back(name);
-    if (choice.role == ColumnRole::kDense) options.dense.push_back(name);
-    if (choice.role == ColumnRole::kDense && choice.log1p) options.log1p.push_back(name);
-    if (!choice.pieces.empty()) options.pieces[name] = choice.pieces;
-    if (choice.role == ColumnRole::kDense) options.dense_transform = DenseTransform::kStandardize;
-    if (choice.role == ColumnRole::kIgnored || choice.role == ColumnRole::kTime) {
-      options.ignore.push_back(name);
-    }
+    WriteColumn(profile.columns[i], plan->columns[i], plan);
   }
   options.share = wishes.share;
   options.key_weights = wishes.key_weights;

@@ -113,6 +113,8 @@ class TablePlanner {
   std::vector<std::string> Leaks() const;
   absl::Status TakeWishes();
   absl::Status Take(const char* option, const std::vector<std::string>& names, ColumnRole role);
+  // Why no feature is made of a column that nobody asked for; "" if one may be.
+  std::string WhyIgnored(size_t place, const std::string& leak) const;
   ColumnChoice Choose(size_t place, const std::string& leak) const;
   // The columns that are parts of a column's fields.
   std::vector<std::string> PartsOf(const std::string& column) const;
@@ -448,6 +450,22 @@ std::vector<std::string> TablePlanner::WithParts(const std::vector<std::string>&
   return all;
 }
 
+std::string TablePlanner::WhyIgnored(size_t place, const std::string& leak) const {
+  const ColumnProfile& column = profile_.columns[place];
+  for (const std::string& given : wishes_.key_weights) {
+    const auto [values, weights] = KeyWeightColumns(given);
+    if (weights == column.name) return absl::StrCat("the weights of the values of '", values, "'");
+  }
+  if (wished_[place]) return "left out on request";
+  if (!column.unreadable.empty()) return absl::StrCat(column.unreadable, ", which is not read");
+  if (column.name.empty()) return "has no name";
+  if (column.type == ColumnType::kEmpty) return "empty";
+  if (column.distinct == 1 && column.missing == 0) return "the same in every row";
+  const std::vector<std::string> parts = PartsOf(column.name);
+  if (!parts.empty()) return PartsNote(place, parts);
+  return leak.empty() ? "" : absl::StrCat("LEAK? ", leak);
+}
+
 ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
   const ColumnProfile& column = profile_.columns[place];
   const auto ignored = [](std::string note) {
@@ -456,35 +474,16 @@ ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
     return choice;
   };
   if (const LabelChoice* const chosen = LabelOf(place)) {
-    ColumnChoice label = ignored(chosen->note);
-    label.role = ColumnRole::kLabel;
-    return label;
+    return {.role = ColumnRole::kLabel, .note = chosen->note};
   }
   if (wished_[place] == ColumnRole::kWeight) {
     return {.role = ColumnRole::kWeight, .note = "of the sample: in the loss and in all metrics"};
   }
   if (wished_[place] == ColumnRole::kDense) return DenseChoice(place);
   if (wished_[place] == ColumnRole::kSlot) return SlotChoice(place);
-  for (const std::string& given : wishes_.key_weights) {
-    const auto [values, weights] = KeyWeightColumns(given);
-    if (weights == column.name) {
-      return ignored(absl::StrCat("the weights of the values of '", values, "'"));
-    }
-  }
-  if (wished_[place]) return ignored("left out on request");
-  if (!column.unreadable.empty()) {
-    return ignored(absl::StrCat(column.unreadable, ", which is not read"));
-  }
-  if (column.name.empty()) return ignored("has no name");
-  if (column.type == ColumnType::kEmpty) return ignored("empty");
-  if (column.distinct == 1 && column.missing == 0) return ignored("the same in every row");
-  if (const std::vector<std::string> parts = PartsOf(column.name); !parts.empty()) {
-    return ignored(PartsNote(place, parts));
-  }
-  if (!leak.empty()) return ignored(absl::StrCat("LEAK? ", leak));
+  if (std::string why = WhyIgnored(place, leak); !why.empty()) return ignored(std::move(why));
   if (IsTimeColumn(column)) {
-    ColumnChoice time = ignored("time: not a feature");
-    time.role = ColumnRole::kTime;
+    ColumnChoice time = {.role = ColumnRole::kTime, .note = "time: not a feature"};
     if (column.time_form.is_ambiguous) {
       absl::StrAppend(&time.note,
                       "; day and month could change places, so no rows are held out by "
