@@ -7,7 +7,7 @@ import json
 import os
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Set, Tuple, Union
 
 from . import _native
 from .arguments import instance, integer, number, optional
@@ -53,6 +53,17 @@ class Commit:
 
     def __str__(self) -> str:
         return f"commit {self.number}: {sum(self.rows.values())} rows, digest {self.digest}"
+
+
+def _check_known(known: Dict[str, Any], wanted: Dict[str, Any], given: List[str], row_type: Optional[str]) -> None:
+    """UsageError if a table of the servers differs from `wanted` in its dim, in a given part or in its row_type."""
+    name, has_type = wanted["name"], known.get("row_type", "FLOAT32").lower()
+    difference = spec_difference(known, wanted, given)
+    if not difference and row_type not in (None, has_type):
+        difference = f"row_type: {has_type}, not {row_type}"
+    if difference:
+        raise UsageError(f"table {name!r} exists with another {difference}",
+                         f"use what it has, or leave it out: fleet.table({name!r})")
 
 
 class Fleet:
@@ -148,27 +159,12 @@ class Fleet:
         if known is None and dim is None:
             raise UsageError(f"table {name!r} does not exist yet, so it needs dim")
         if dim is not None:
-            wanted = {
-                "name": name,
-                "accessor": "EMBEDDING",
-                "dim": dim,
-                "rule": (rule or SGD()).spec(),
-                "initializer": (init or Uniform()).spec(),
-                "seed": str(seed),
-            }
-            if bounds is not None:
-                wanted["bounds"] = bounds.spec()
+            parts: Dict[str, Union[Rule, Init, Bounds, None]] = {"rule": rule, "initializer": init, "bounds": bounds}
+            given = {part: value.spec() for part, value in parts.items() if value is not None}
+            wanted = {"name": name, "accessor": "EMBEDDING", "dim": dim, "rule": SGD().spec(),
+                      "initializer": Uniform().spec(), "seed": str(seed), **given}
             if known is not None:
-                checked = {"rule": rule is not None, "initializer": init is not None, "bounds": bounds is not None}
-                difference = spec_difference(known, wanted, [part for part, is_given in checked.items() if is_given])
-                has_type = known.get("row_type", "FLOAT32").lower()
-                if not difference and row_type is not None and row_type != has_type:
-                    difference = f"row_type: {has_type}, not {row_type}"
-                if difference:
-                    raise UsageError(
-                        f"table {name!r} exists with another {difference}",
-                        f"use what it has, or leave it out: fleet.table({name!r})",
-                    )
+                _check_known(known, wanted, list(given), row_type)
             else:
                 if row_type == "bfloat16":  # without it, the schema is that from before there was this field
                     wanted["row_type"] = "BFLOAT16"
