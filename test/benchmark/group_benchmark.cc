@@ -24,7 +24,7 @@
 namespace cistern {
 namespace {
 
-using Context = std::shared_ptr<const SecureContext>;
+using Context = std::shared_ptr<const group::SecureContext>;
 
 void Write(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
@@ -46,7 +46,7 @@ Context MakeContext() {
   Write(folder / "cert", worker->cert);
   Write(folder / "key", worker->key);
   absl::StatusOr<Context> context =
-      SecureContext::Create({folder / "cert", folder / "key", folder / "ca"}, "cistern");
+      group::SecureContext::Create({folder / "cert", folder / "key", folder / "ca"}, "cistern");
   Must(context.status());
   std::filesystem::remove_all(folder);
   return *context;
@@ -56,12 +56,12 @@ Context MakeContext() {
 class Pair {
  public:
   explicit Pair(const Context& tls) {
-    absl::StatusOr<Listener> listener = Listener::Open(0, "127.0.0.1");
+    absl::StatusOr<group::Listener> listener = group::Listener::Open(0, "127.0.0.1");
     Must(listener.status());
     const uint16_t port = listener->port();
     std::vector<std::thread> joining;
     for (int rank = 0; rank < 2; ++rank) {
-      GroupOptions group;
+      group::GroupOptions group;
       group.rank = rank;
       group.size = 2;
       group.address = absl::StrCat("127.0.0.1:", port);
@@ -69,7 +69,8 @@ class Pair {
       group.tls = tls;
       if (rank == 0) group.listener = *std::move(listener);
       joining.emplace_back([this, rank, group = std::move(group)]() mutable {
-        absl::StatusOr<std::unique_ptr<Communicator>> made = ConnectOverTcp(std::move(group));
+        absl::StatusOr<std::unique_ptr<Communicator>> made =
+            group::ConnectOverTcp(std::move(group));
         Must(made.status());
         ranks_[rank] = *std::move(made);
       });

@@ -8,12 +8,12 @@ namespace cistern {
 namespace {
 
 void RunHello(absl::string_view bytes) {
-  const absl::StatusOr<Hello> hello = ParseHello(bytes);
+  const absl::StatusOr<group::Hello> hello = group::ParseHello(bytes);
   if (!hello.ok()) {
     CISTERN_CHECK(absl::IsInvalidArgument(hello.status()));
     return;
   }
-  CISTERN_CHECK(FormatHello(*hello) == bytes);
+  CISTERN_CHECK(group::FormatHello(*hello) == bytes);
 }
 
 void RunLeader(absl::string_view bytes) {

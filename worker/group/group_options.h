@@ -10,7 +10,7 @@
 #include "common/base/status.h"
 #include "worker/group/socket.h"
 
-namespace cistern {
+namespace cistern::group {
 
 // The shared secret of a process group. A connection that does not present it comes from a stranger
 // (reception.h). Rank 0 draws a new one (common/base/secret.h) for each group.
@@ -44,4 +44,4 @@ struct GroupOptions {
   Listener listener;
 };
 
-}  // namespace cistern
+}  // namespace cistern::group

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace cistern {
+namespace cistern::group {
 namespace {
 
 constexpr absl::string_view kMagic = "CISTPEE2";
@@ -49,4 +49,4 @@ absl::StatusOr<Hello> ParseHello(absl::string_view bytes) {
   return hello;
 }
 
-}  // namespace cistern
+}  // namespace cistern::group

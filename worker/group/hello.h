@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::group {
 
 struct Hello {
   uint64_t secret = 0;          // the group's (GroupSecret, group_options.h)
@@ -31,4 +31,4 @@ inline bool SameSecret(uint64_t a, uint64_t b) {
   return (a ^ b) == 0;
 }
 
-}  // namespace cistern
+}  // namespace cistern::group

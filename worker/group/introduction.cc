@@ -9,7 +9,7 @@
 #include "common/base/log.h"
 #include "worker/group/waiting.h"
 
-namespace cistern {
+namespace cistern::group {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -125,4 +125,4 @@ absl::StatusOr<Introduced> Introduce(const GroupOptions& group, const GroupSecre
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::group

@@ -6,7 +6,7 @@
 #include "worker/group/group_options.h"
 #include "worker/group/hello.h"
 
-namespace cistern {
+namespace cistern::group {
 
 // The lower rank's answer to a hello.
 enum class Answer : char {
@@ -34,4 +34,4 @@ struct Introduced {
 absl::StatusOr<Introduced> Introduce(const GroupOptions& group, const GroupSecret& secret,
                                      const HostPort& there, uint16_t port, Deadline deadline);
 
-}  // namespace cistern
+}  // namespace cistern::group

@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "common/base/status.h"
 
-namespace cistern {
+namespace cistern::group {
 
 template <typename T>
 void PutNumbers(absl::Span<const T> numbers, std::string* message) {
@@ -72,4 +72,4 @@ class MessageReader {
   const size_t worker_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::group

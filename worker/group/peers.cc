@@ -8,7 +8,7 @@
 
 #include "common/base/check.h"
 
-namespace cistern {
+namespace cistern::group {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -255,4 +255,4 @@ void Peers::Abort(const absl::Status& status, absl::Span<const Transfer> transfe
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::group

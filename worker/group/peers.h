@@ -15,7 +15,7 @@
 #include "worker/group/group_options.h"
 #include "worker/group/reception.h"
 
-namespace cistern {
+namespace cistern::group {
 
 // Identifies a call; the same on every rank.
 struct CallShape {
@@ -105,4 +105,4 @@ class Peers {
   absl::Status interruption_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace cistern
+}  // namespace cistern::group

@@ -10,7 +10,7 @@
 #include "worker/group/peers.h"
 #include "worker/group/waiting.h"
 
-namespace cistern {
+namespace cistern::group {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -202,4 +202,4 @@ absl::Status Peers::Join(const GroupOptions& group, Deadline deadline) {
   return WelcomeAll(group, listener, first->secret, deadline);
 }
 
-}  // namespace cistern
+}  // namespace cistern::group

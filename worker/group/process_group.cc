@@ -9,7 +9,7 @@
 #include "common/base/secret.h"
 #include "worker/group/tcp_communicator.h"
 
-namespace cistern {
+namespace cistern::group {
 namespace {
 
 // A live worker may be busy for hours: worker 0 saves a model, or another worker waits for data.
@@ -210,4 +210,4 @@ absl::StatusOr<std::unique_ptr<Communicator>> ProcessGroup::OnDevice(DeviceConte
   return Communicator::ThroughHost(std::move(peers), device);
 }
 
-}  // namespace cistern
+}  // namespace cistern::group

@@ -13,7 +13,7 @@
 #include "cuda/collective/communicator.h"
 #include "worker/group/group_options.h"
 
-namespace cistern {
+namespace cistern::group {
 
 // A worker's rank, and the rendezvous of the run's workers.
 struct GroupPlace {
@@ -97,4 +97,4 @@ inline absl::Status Agree(ProcessGroup* group, const absl::Status& own) {
   return group == nullptr ? own : group->Agree(own);
 }
 
-}  // namespace cistern
+}  // namespace cistern::group

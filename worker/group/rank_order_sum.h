@@ -7,7 +7,7 @@
 #include "absl/types/span.h"
 #include "common/base/half.h"
 
-namespace cistern {
+namespace cistern::group {
 
 // How to sum an element type: accumulate in a wider type, round once at the end.
 struct FloatSum {
@@ -60,4 +60,4 @@ void SumInRankOrder(absl::Span<const void* const> parts, size_t count, void* out
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::group

@@ -8,7 +8,7 @@
 
 #include "common/base/log.h"
 
-namespace cistern {
+namespace cistern::group {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -136,4 +136,4 @@ std::string Reception::Dropped() const {
                       " not belong to this run", reasons);
 }
 
-}  // namespace cistern
+}  // namespace cistern::group

@@ -15,7 +15,7 @@
 #include "worker/group/hello.h"
 #include "worker/group/socket.h"
 
-namespace cistern {
+namespace cistern::group {
 
 // Threads: one.
 class Reception {
@@ -75,4 +75,4 @@ class Reception {
   Deadline no_accept_before_{};
 };
 
-}  // namespace cistern
+}  // namespace cistern::group

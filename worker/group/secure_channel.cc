@@ -13,7 +13,7 @@
 #include "common/tls/certificate.h"
 #include "common/tls/openssl.h"
 
-namespace cistern {
+namespace cistern::group {
 namespace {
 
 // The largest piece for one call of OpenSSL, which takes an int.
@@ -219,4 +219,4 @@ ssize_t SecureChannel::Result(int returned) {
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::group

@@ -15,7 +15,7 @@
 struct ssl_st;
 struct ssl_ctx_st;
 
-namespace cistern {
+namespace cistern::group {
 
 enum class TlsSide { kConnects, kAccepts };
 
@@ -81,4 +81,4 @@ class SecureContext {
   const std::string cluster_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::group

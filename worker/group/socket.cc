@@ -16,7 +16,7 @@
 
 #include "absl/strings/match.h"
 
-namespace cistern {
+namespace cistern::group {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -247,4 +247,4 @@ bool HasEnded(const Socket& socket) {
   return received == 0 || (received < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-}  // namespace cistern
+}  // namespace cistern::group

@@ -13,7 +13,7 @@
 #include "common/base/status.h"
 #include "worker/group/secure_channel.h"
 
-namespace cistern {
+namespace cistern::group {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
@@ -95,4 +95,4 @@ bool HasEnded(const Socket& socket);
 // Milliseconds until `deadline`, rounded up, for poll(); 0 once it has passed.
 int MillisecondsUntil(Deadline deadline);
 
-}  // namespace cistern
+}  // namespace cistern::group

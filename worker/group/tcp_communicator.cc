@@ -9,7 +9,7 @@
 #include "worker/group/peers.h"
 #include "worker/group/rank_order_sum.h"
 
-namespace cistern {
+namespace cistern::group {
 namespace {
 
 class TcpCommunicator : public Communicator {
@@ -156,4 +156,4 @@ absl::StatusOr<std::unique_ptr<Communicator>> ConnectOverTcp(GroupOptions group)
   return std::make_unique<TcpCommunicator>(std::move(peers));
 }
 
-}  // namespace cistern
+}  // namespace cistern::group

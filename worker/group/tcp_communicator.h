@@ -6,10 +6,10 @@
 #include "cuda/collective/communicator.h"
 #include "worker/group/group_options.h"
 
-namespace cistern {
+namespace cistern::group {
 
 // Waits until every rank of the group is connected. kInvalidArgument for an invalid group; other
 // errors as Peers::Connect.
 absl::StatusOr<std::unique_ptr<Communicator>> ConnectOverTcp(GroupOptions group);
 
-}  // namespace cistern
+}  // namespace cistern::group

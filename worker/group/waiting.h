@@ -5,7 +5,7 @@
 
 #include "worker/group/group_options.h"
 
-namespace cistern {
+namespace cistern::group {
 
 // The longest that a signal goes unnoticed.
 inline constexpr std::chrono::milliseconds kSignalSlice{500};
@@ -26,4 +26,4 @@ auto UntilInterrupted(const GroupOptions& group, Deadline deadline, const Wait& 
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::group

@@ -71,7 +71,7 @@ bool CountsOccurrences(const v1::TableSpec& spec) {
 // keys unless several workers count shows or sightings, which the host counts per occurrence.
 absl::StatusOr<std::unique_ptr<data::KeyCollector>> CollectorOf(const model::ModelConfig& config,
                                                                 DeviceContext& device,
-                                                                ProcessGroup* group) {
+                                                                group::ProcessGroup* group) {
   const size_t inputs = config.data.sparse.size();
   if (device.kind() == DeviceKind::kCpu) return std::unique_ptr<data::KeyCollector>();
   // Segments that a GPU builds do not say which key of an output an occurrence is.
@@ -85,7 +85,7 @@ absl::StatusOr<std::unique_ptr<data::KeyCollector>> CollectorOf(const model::Mod
 
 absl::StatusOr<std::unique_ptr<data::PassSource>> Open(
     const model::ModelConfig& config, const data::DataSetOptions& data, const PassMemory& memory,
-    DeviceContext& device, ProcessGroup* group, data::PassOptions options,
+    DeviceContext& device, group::ProcessGroup* group, data::PassOptions options,
     const data::PassCursor& start, data::PassSource::OpenStream open) {
   std::vector<data::SequenceSlots> sequences;
   options.shape = data.shape;
@@ -155,7 +155,7 @@ absl::StatusOr<std::unique_ptr<data::FeedSource>> OpenStreamSource(const model::
 // partitions.
 absl::StatusOr<std::shared_ptr<data::Feed>> OpenFeed(
     const model::ModelConfig& config, const data::DataSetOptions& data, const PassMemory& memory,
-    const ProcessGroup* group, const FeedCalls& calls, data::PassOptions* options,
+    const group::ProcessGroup* group, const FeedCalls& calls, data::PassOptions* options,
     data::DataPlace* start) {
   const model::StreamConfig& stream = *config.cistern.stream;
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<data::FeedSource> source,
@@ -259,7 +259,7 @@ PassMemory PassMemoryOn(const DeviceContext& device, const model::ModelConfig& c
 
 absl::StatusOr<std::unique_ptr<data::PassSource>> OpenTrainingData(
     const model::ModelConfig& config, const PassMemory& memory, DeviceContext& device,
-    ProcessGroup* group, const data::PassCursor& start, data::BadData* bad_data,
+    group::ProcessGroup* group, const data::PassCursor& start, data::BadData* bad_data,
     data::ReadCounts* counts, const FeedCalls& feed) {
   data::PassOptions options;
   options.batchsize = config.solver.batchsize;
@@ -299,7 +299,7 @@ absl::StatusOr<std::unique_ptr<data::PassSource>> OpenTrainingData(
 
 absl::StatusOr<std::unique_ptr<data::PassSource>> OpenEvaluationData(
     const model::ModelConfig& config, const PassMemory& memory, DeviceContext& device,
-    ProcessGroup* group, data::LabelRule labels, const std::vector<std::string>& files,
+    group::ProcessGroup* group, data::LabelRule labels, const std::vector<std::string>& files,
     uint64_t max_batches, const data::PassCursor& start, data::PassSource::OpenReader open) {
   data::PassOptions options;
   options.batchsize = config.solver.batchsize_eval;
@@ -325,7 +325,7 @@ absl::StatusOr<std::unique_ptr<data::PassSource>> OpenEvaluationData(
 
 absl::StatusOr<std::unique_ptr<data::Pass>> NextPass(data::PassSource& source,
                                                      const model::ModelConfig& config,
-                                                     ProcessGroup* group, PassUse use) {
+                                                     group::ProcessGroup* group, PassUse use) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<data::Pass> pass, source.Next());
   if (pass == nullptr) return pass;
   if (config.cistern.sample_weights) {

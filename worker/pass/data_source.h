@@ -55,8 +55,9 @@ struct FeedCalls {
 // the source; null: a bad file is an error.
 absl::StatusOr<std::unique_ptr<data::PassSource>> OpenTrainingData(
     const model::ModelConfig& config, const PassMemory& memory, DeviceContext& device,
-    ProcessGroup* group, const data::PassCursor& start = {}, data::BadData* bad_data = nullptr,
-    data::ReadCounts* counts = nullptr, const FeedCalls& feed = {});
+    group::ProcessGroup* group, const data::PassCursor& start = {},
+    data::BadData* bad_data = nullptr, data::ReadCounts* counts = nullptr,
+    const FeedCalls& feed = {});
 
 // The label values that the model's loss accepts.
 data::LabelRule LabelRuleOf(const model::ModelConfig& config);
@@ -67,7 +68,7 @@ data::LabelRule LabelRuleOf(const model::ModelConfig& config);
 // samples instead of `files`; null: the files.
 absl::StatusOr<std::unique_ptr<data::PassSource>> OpenEvaluationData(
     const model::ModelConfig& config, const PassMemory& memory, DeviceContext& device,
-    ProcessGroup* group, data::LabelRule labels, const std::vector<std::string>& files,
+    group::ProcessGroup* group, data::LabelRule labels, const std::vector<std::string>& files,
     uint64_t max_batches, const data::PassCursor& start = {},
     data::PassSource::OpenReader open = nullptr);
 
@@ -76,6 +77,6 @@ absl::StatusOr<std::unique_ptr<data::PassSource>> OpenEvaluationData(
 enum class PassUse { kTrain, kEvaluate };
 absl::StatusOr<std::unique_ptr<data::Pass>> NextPass(data::PassSource& source,
                                                      const model::ModelConfig& config,
-                                                     ProcessGroup* group, PassUse use);
+                                                     group::ProcessGroup* group, PassUse use);
 
 }  // namespace cistern

@@ -13,7 +13,8 @@ namespace {
 // the pass may be full does a second exchange share the exact numbers.
 class GroupCoordinator : public data::PassCoordinator {
  public:
-  GroupCoordinator(ProcessGroup& group, const std::vector<size_t>& value_bytes) : group_(group) {
+  GroupCoordinator(group::ProcessGroup& group, const std::vector<size_t>& value_bytes)
+      : group_(group) {
     for (const size_t bytes : value_bytes) key_bytes_.push_back(bytes + data::kKeyBytes);
     Take();
   }
@@ -27,7 +28,7 @@ class GroupCoordinator : public data::PassCoordinator {
     std::vector<Claim> claims;  // by worker, with the upper bound of what it owns
     std::vector<uint64_t> most(group_.size());
     for (size_t r = 0; r < said.size(); ++r) {
-      MessageReader reader(said[r], r);
+      group::MessageReader reader(said[r], r);
       CISTERN_RETURN_IF_ERROR(reader.Take(1, &claims));
       std::vector<uint64_t> named;
       CISTERN_ASSIGN_OR_RETURN(const uint64_t held, reader.TakeNumber<uint64_t>());
@@ -47,12 +48,12 @@ class GroupCoordinator : public data::PassCoordinator {
   absl::StatusOr<std::vector<std::vector<uint64_t>>> Share(
       const absl::StatusOr<std::vector<uint64_t>>& own) override {
     std::string message;
-    if (own.ok()) PutNumbers<uint64_t>(*own, &message);
+    if (own.ok()) group::PutNumbers<uint64_t>(*own, &message);
     CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said,
                              own.ok() ? group_.Gather(message) : group_.Gather(own.status()));
     std::vector<std::vector<uint64_t>> all(said.size());
     for (size_t r = 0; r < said.size(); ++r) {
-      MessageReader reader(said[r], r);
+      group::MessageReader reader(said[r], r);
       CISTERN_RETURN_IF_ERROR(reader.TakeRest(&all[r]));
     }
     return all;
@@ -94,11 +95,11 @@ class GroupCoordinator : public data::PassCoordinator {
   absl::StatusOr<std::vector<uint64_t>> AllOwnedBytes() {
     const uint64_t own = OwnedBytes();
     std::string message;
-    PutNumbers<uint64_t>({&own, 1}, &message);
+    group::PutNumbers<uint64_t>({&own, 1}, &message);
     CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said, group_.Gather(message));
     std::vector<uint64_t> all;
     for (size_t r = 0; r < said.size(); ++r) {
-      CISTERN_RETURN_IF_ERROR(MessageReader(said[r], r).Take(1, &all));
+      CISTERN_RETURN_IF_ERROR(group::MessageReader(said[r], r).Take(1, &all));
     }
     return all;
   }
@@ -120,16 +121,16 @@ class GroupCoordinator : public data::PassCoordinator {
     }
     std::vector<std::string> messages(workers);
     for (uint32_t r = 0; r < workers; ++r) {
-      PutNumbers<Claim>({&own, 1}, &messages[r]);
-      PutNumbers<uint64_t>({&held_bytes, 1}, &messages[r]);
-      PutNumbers<uint64_t>(named_bytes, &messages[r]);
-      for (const std::vector<Key>& some : named[r]) PutArray<Key>(some, &messages[r]);
+      group::PutNumbers<Claim>({&own, 1}, &messages[r]);
+      group::PutNumbers<uint64_t>({&held_bytes, 1}, &messages[r]);
+      group::PutNumbers<uint64_t>(named_bytes, &messages[r]);
+      for (const std::vector<Key>& some : named[r]) group::PutArray<Key>(some, &messages[r]);
     }
     return messages;
   }
 
   // Adds the keys that worker r has sent.
-  absl::Status Learn(size_t r, MessageReader* reader) {
+  absl::Status Learn(size_t r, group::MessageReader* reader) {
     std::vector<Key> keys;
     for (data::OwnedKeys& owned : owned_) {
       keys.clear();
@@ -170,7 +171,7 @@ class GroupCoordinator : public data::PassCoordinator {
                      "; give all workers the same files"));
   }
 
-  ProcessGroup& group_;
+  group::ProcessGroup& group_;
   std::vector<size_t> key_bytes_;       // by input: a key and its value
   std::vector<data::OwnedKeys> owned_;  // by input, of the current pass
   std::vector<Size> before_;            // by input: the size before the last agreed batch
@@ -178,7 +179,7 @@ class GroupCoordinator : public data::PassCoordinator {
 
 }  // namespace
 
-std::unique_ptr<data::PassCoordinator> CoordinatorOf(ProcessGroup& group,
+std::unique_ptr<data::PassCoordinator> CoordinatorOf(group::ProcessGroup& group,
                                                      const std::vector<size_t>& value_bytes) {
   return std::make_unique<GroupCoordinator>(group, value_bytes);
 }

@@ -13,7 +13,7 @@ namespace cistern {
 // compute the same memory use of the pass on each worker: the values of the keys that it owns, and
 // its parts of the batches. value_bytes: as in PassOptions. group: must outlive the coordinator;
 // used by the thread of the PassSource.
-std::unique_ptr<data::PassCoordinator> CoordinatorOf(ProcessGroup& group,
+std::unique_ptr<data::PassCoordinator> CoordinatorOf(group::ProcessGroup& group,
                                                      const std::vector<size_t>& value_bytes);
 
 }  // namespace cistern

@@ -13,7 +13,7 @@ absl::Status CarryOver(const ReadyPass& before, model::RowStage& stage, ReadyPas
 }
 
 PassPipeline::PassPipeline(const model::ModelConfig& config, ParameterClient& client,
-                           DeviceContext& device, ProcessGroup* group,
+                           DeviceContext& device, group::ProcessGroup* group,
                            std::unique_ptr<data::PassSource> source, TraceFile* trace,
                            std::optional<bool> reads_ahead)
     : config_(config),

@@ -56,7 +56,7 @@ class PassPipeline {
   // memory. Several workers read the same number of passes: one that stopped while the others read
   // on would leave them waiting for the group.
   PassPipeline(const model::ModelConfig& config, ParameterClient& client, DeviceContext& device,
-               ProcessGroup* group, std::unique_ptr<data::PassSource> source,
+               group::ProcessGroup* group, std::unique_ptr<data::PassSource> source,
                TraceFile* trace = nullptr, std::optional<bool> reads_ahead = std::nullopt);
   ~PassPipeline();
 
@@ -102,7 +102,7 @@ class PassPipeline {
   const model::ModelConfig& config_;
   ParameterClient& client_;
   DeviceContext& device_;
-  ProcessGroup* const group_;
+  group::ProcessGroup* const group_;
   const PassId first_pass_;  // the number of pass 0 of this pipeline
   const std::unique_ptr<data::PassSource> source_;
   TraceFile* const trace_;

@@ -19,14 +19,15 @@ std::vector<double> SumsOf(const data::Pass& pass) {
   return sums;
 }
 
-absl::StatusOr<std::vector<double>> SumsOfAll(ProcessGroup& group, const std::vector<double>& own) {
+absl::StatusOr<std::vector<double>> SumsOfAll(group::ProcessGroup& group,
+                                              const std::vector<double>& own) {
   std::string message;
-  PutNumbers<double>(own, &message);
+  group::PutNumbers<double>(own, &message);
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> said, group.Gather(message));
   std::vector<double> sums(own.size());
   for (size_t r = 0; r < said.size(); ++r) {
     std::vector<double> some;
-    CISTERN_RETURN_IF_ERROR(MessageReader(said[r], r).Take(own.size(), &some));
+    CISTERN_RETURN_IF_ERROR(group::MessageReader(said[r], r).Take(own.size(), &some));
     for (size_t i = 0; i < sums.size(); ++i) sums[i] += some[i];
   }
   return sums;
@@ -39,7 +40,7 @@ void TakeWeights(data::Pass* pass) {
     batch.weight = data::TakeWeights(batch.size, &batch.label);
 }
 
-absl::Status ScaleWeights(ProcessGroup* group, data::Pass* pass) {
+absl::Status ScaleWeights(group::ProcessGroup* group, data::Pass* pass) {
   std::vector<double> sums = SumsOf(*pass);
   if (group != nullptr) {
     CISTERN_ASSIGN_OR_RETURN(sums, SumsOfAll(*group, sums));

@@ -18,6 +18,6 @@ void TakeWeights(data::Pass* pass);
 // workers is 1: the loss is then sum(w * l) / sum(w). Weights that are all equal become exactly 1;
 // those of a batch whose weights are all 0 stay 0. group: null for a single worker; its sums are
 // added by rank.
-absl::Status ScaleWeights(ProcessGroup* group, data::Pass* pass);
+absl::Status ScaleWeights(group::ProcessGroup* group, data::Pass* pass);
 
 }  // namespace cistern

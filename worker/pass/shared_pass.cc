@@ -14,7 +14,8 @@ namespace {
 // One input of a pass.
 class InputExchange {
  public:
-  InputExchange(ProcessGroup& group, const ExchangeOptions& options, size_t input, data::Pass* pass)
+  InputExchange(group::ProcessGroup& group, const ExchangeOptions& options, size_t input,
+                data::Pass* pass)
       : group_(group), options_(options), input_(input), pass_(*pass) {}
 
   absl::Status Run() {
@@ -56,16 +57,16 @@ class InputExchange {
                    std::string* message) const;
   // Reads which rows of the batches the other workers request.
   absl::Status Serve(const std::vector<std::string>& asked);
-  absl::Status TakeRows(MessageReader* reader, data::HostExchange* out) const;
+  absl::Status TakeRows(group::MessageReader* reader, data::HostExchange* out) const;
   // occurrences: those of a row, in the format of CountClicks.
   absl::Status CheckOccurrences(const data::HostBatch& batch,
                                 const std::vector<uint32_t>& occurrences,
-                                const MessageReader& reader) const;
+                                const group::MessageReader& reader) const;
   // occurrences: by given row.
   static void SumOccurrences(const std::vector<std::vector<uint32_t>>& occurrences,
                              data::HostExchange* out);
 
-  ProcessGroup& group_;
+  group::ProcessGroup& group_;
   const ExchangeOptions& options_;
   const size_t input_;
   data::Pass& pass_;
@@ -113,12 +114,12 @@ absl::Status InputExchange::FindOwners() {
   if (is_collected()) pass_.collected[input_] = {};
   data::OwnedKeys& owned = pass_.owned[input_];
   std::vector<std::string> answers(group_.size());
-  for (size_t r = 0; r < answers.size(); ++r) PutNumbers<Row>(owned.asked[r], &answers[r]);
+  for (size_t r = 0; r < answers.size(); ++r) group::PutNumbers<Row>(owned.asked[r], &answers[r]);
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> answered, group_.Exchange(answers));
   std::vector<std::vector<Row>> rows(group_.size());
   uint32_t end = 0;
   for (size_t r = 0; r < answered.size(); ++r) {
-    CISTERN_RETURN_IF_ERROR(MessageReader(answered[r], r).Take(asked[r].size(), &rows[r]));
+    CISTERN_RETURN_IF_ERROR(group::MessageReader(answered[r], r).Take(asked[r].size(), &rows[r]));
     place_ends_.push_back(end += static_cast<uint32_t>(asked[r].size()));
   }
   there_.resize(end);
@@ -172,8 +173,8 @@ std::vector<std::string> InputExchange::AskForRows() {
       }
       const auto count = static_cast<uint32_t>(rows.size());
       exchanged(batch).taken.push_back(count);
-      PutNumbers<uint32_t>({&count, 1}, &messages[r]);
-      PutNumbers<Row>(rows, &messages[r]);
+      group::PutNumbers<uint32_t>({&count, 1}, &messages[r]);
+      group::PutNumbers<Row>(rows, &messages[r]);
       if (counts()) CountClicks(batch, begin, end, &messages[r]);
       begin = end;
     }
@@ -219,11 +220,11 @@ void InputExchange::CountClicks(const data::HostBatch& batch, size_t begin, size
       const bool click = batch.label[output / sparse.slot_num * label_dim] > 0;
       numbers.push_back((click ? sparse.slot_num : 0) + output % sparse.slot_num);
     }
-    PutNumbers<uint32_t>(numbers, message);
+    group::PutNumbers<uint32_t>(numbers, message);
   }
 }
 
-absl::Status InputExchange::TakeRows(MessageReader* reader, data::HostExchange* out) const {
+absl::Status InputExchange::TakeRows(group::MessageReader* reader, data::HostExchange* out) const {
   CISTERN_ASSIGN_OR_RETURN(const uint32_t count, reader->TakeNumber<uint32_t>());
   std::vector<Row>& rows = out->served.rows;
   CISTERN_RETURN_IF_ERROR(reader->Take(count, &rows));
@@ -236,12 +237,12 @@ absl::Status InputExchange::TakeRows(MessageReader* reader, data::HostExchange* 
 }
 
 absl::Status InputExchange::Serve(const std::vector<std::string>& asked) {
-  std::vector<MessageReader> readers;
+  std::vector<group::MessageReader> readers;
   for (size_t r = 0; r < asked.size(); ++r) readers.emplace_back(asked[r], r);
   for (data::HostBatch& batch : pass_.batches) {
     data::HostExchange& out = exchanged(batch);
     std::vector<std::vector<uint32_t>> occurrences;
-    for (MessageReader& reader : readers) {
+    for (group::MessageReader& reader : readers) {
       CISTERN_RETURN_IF_ERROR(TakeRows(&reader, &out));
       while (counts() && occurrences.size() < out.served.rows.size()) {
         CISTERN_ASSIGN_OR_RETURN(const uint32_t count, reader.TakeNumber<uint32_t>());
@@ -255,7 +256,7 @@ absl::Status InputExchange::Serve(const std::vector<std::string>& asked) {
     if (options_.segments) MakeSegments(&out.served);
     if (counts()) SumOccurrences(occurrences, &out);
   }
-  for (const MessageReader& reader : readers) {
+  for (const group::MessageReader& reader : readers) {
     if (!reader.at_end()) return reader.Wrong("asks for rows of more batches than exist");
   }
   return absl::OkStatus();
@@ -263,7 +264,7 @@ absl::Status InputExchange::Serve(const std::vector<std::string>& asked) {
 
 absl::Status InputExchange::CheckOccurrences(const data::HostBatch& batch,
                                              const std::vector<uint32_t>& occurrences,
-                                             const MessageReader& reader) const {
+                                             const group::MessageReader& reader) const {
   if (occurrences.empty()) return reader.Wrong("asks for a row that its batch does not hold");
   const size_t end = size_t{2} * batch.sparse[input_].slot_num;
   for (const uint32_t occurrence : occurrences) {
@@ -289,7 +290,8 @@ void InputExchange::SumOccurrences(const std::vector<std::vector<uint32_t>>& occ
 
 }  // namespace
 
-absl::Status ExchangeRows(ProcessGroup& group, const ExchangeOptions& options, data::Pass* pass) {
+absl::Status ExchangeRows(group::ProcessGroup& group, const ExchangeOptions& options,
+                          data::Pass* pass) {
   for (size_t i = 0; i < pass->keys.size(); ++i) {
     CISTERN_RETURN_IF_ERROR(InputExchange(group, options, i, pass).Run());
   }

@@ -23,6 +23,7 @@ struct ExchangeOptions {
 // Fills in the rows that each batch takes from and gives to each worker (HostBatch::exchanged) and
 // the owner of every key (Pass::owned). Reduces Pass::keys to the keys that this worker owns, in
 // the order of arrival: batch by batch, worker by worker. A pure function of the parts of the pass.
-absl::Status ExchangeRows(ProcessGroup& group, const ExchangeOptions& options, data::Pass* pass);
+absl::Status ExchangeRows(group::ProcessGroup& group, const ExchangeOptions& options,
+                          data::Pass* pass);
 
 }  // namespace cistern

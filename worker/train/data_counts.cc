@@ -4,7 +4,7 @@
 
 namespace cistern {
 
-absl::Status DataCounts::Gather(ProcessGroup* group, bool own_data) {
+absl::Status DataCounts::Gather(group::ProcessGroup* group, bool own_data) {
   decoded_bytes_ = {read_.decoded_bytes.load()};
   if (group == nullptr) return absl::OkStatus();
   FieldWriter own;

@@ -20,7 +20,7 @@ class DataCounts {
 
   // Once all readers have ended: exchanges the counts of all workers of `group`; null: there is
   // one. own_data: each worker reads data of its own. Otherwise all leave out the same files.
-  absl::Status Gather(ProcessGroup* group, bool own_data);
+  absl::Status Gather(group::ProcessGroup* group, bool own_data);
 
   // The files that this worker has left out, by cause; after Gather, those of the run.
   data::BadData::Counts skipped() const;

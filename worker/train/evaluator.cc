@@ -102,7 +102,7 @@ std::shared_ptr<const report::ScoreDetail> DetailOf(const report::ScoreCollector
 }  // namespace
 
 Evaluator::Evaluator(const model::ModelConfig& config, ParameterClient& client, model::Model& model,
-                     model::RowStage& stage, DeviceContext& device, ProcessGroup* group,
+                     model::RowStage& stage, DeviceContext& device, group::ProcessGroup* group,
                      data::LabelRule labels, std::vector<std::string> files, uint64_t max_batches)
     : config_(config),
       client_(client),
@@ -277,8 +277,8 @@ absl::StatusOr<EvalSummary> Evaluator::Run(const ReadyPass* live, const Visit& v
     }
   }
   if (group_ != nullptr) {
-    CISTERN_ASSIGN_OR_RETURN(summary.unseen_keys, SumOver(*group_, summary.unseen_keys));
-    CISTERN_ASSIGN_OR_RETURN(summary.keys, SumOver(*group_, summary.keys));
+    CISTERN_ASSIGN_OR_RETURN(summary.unseen_keys, group::SumOver(*group_, summary.unseen_keys));
+    CISTERN_ASSIGN_OR_RETURN(summary.keys, group::SumOver(*group_, summary.keys));
   }
   return scores.Finish();
 }

@@ -28,7 +28,7 @@ class Evaluator {
   // device: the model's. stage, group (the workers of the model; null: a single worker): used by
   // the thread that calls Run. Borrowed objects must outlive this one.
   Evaluator(const model::ModelConfig& config, ParameterClient& client, model::Model& model,
-            model::RowStage& stage, DeviceContext& device, ProcessGroup* group,
+            model::RowStage& stage, DeviceContext& device, group::ProcessGroup* group,
             data::LabelRule labels, std::vector<std::string> files, uint64_t max_batches);
 
   // Reads the samples that `open` opens instead of files. Call it before Run.
@@ -83,7 +83,7 @@ class Evaluator {
   model::Model& model_;
   model::RowStage& stage_;
   DeviceContext& device_;
-  ProcessGroup* const group_;
+  group::ProcessGroup* const group_;
   const PassMemory memory_;
   const data::LabelRule labels_;
   const std::vector<std::string> files_;

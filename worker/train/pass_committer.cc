@@ -13,8 +13,8 @@ bool IsLostPass(const ParameterClient& client, const absl::Status& status) {
                               status.code() == absl::StatusCode::kDeadlineExceeded);
 }
 
-PassCommitter::PassCommitter(ParameterClient& client, DeviceContext& device, ProcessGroup* group,
-                             TraceFile* trace)
+PassCommitter::PassCommitter(ParameterClient& client, DeviceContext& device,
+                             group::ProcessGroup* group, TraceFile* trace)
     : client_(client), group_(group), trace_(trace), stage_(device) {}
 
 PassCommitter::~PassCommitter() = default;
@@ -53,13 +53,13 @@ absl::Status PassCommitter::Wait() {
 
 absl::Status PassCommitter::Commit(const FrozenPass& pass) {
   const uint32_t workers = group_ == nullptr ? 1 : group_->size();
-  CISTERN_RETURN_IF_ERROR(Lead(group_, [&] { return client_.BeginPass(workers); }));
+  CISTERN_RETURN_IF_ERROR(group::Lead(group_, [&] { return client_.BeginPass(workers); }));
   if (!leads()) client_.JoinPass();
   const absl::Status committed = [&]() -> absl::Status {
     const SteadyTime begin = std::chrono::steady_clock::now();
-    CISTERN_RETURN_IF_ERROR(Agree(group_, PushAll(pass)));
+    CISTERN_RETURN_IF_ERROR(group::Agree(group_, PushAll(pass)));
     const SteadyTime pushed = std::chrono::steady_clock::now();
-    CISTERN_RETURN_IF_ERROR(Lead(group_, [&] { return client_.CommitPass(pass.options); }));
+    CISTERN_RETURN_IF_ERROR(group::Lead(group_, [&] { return client_.CommitPass(pass.options); }));
     if (group_ != nullptr) CISTERN_RETURN_IF_ERROR(FollowWriter(*group_, client_));
     if (trace_ != nullptr) {
       const PassId number = client_.committed_pass();

@@ -37,7 +37,7 @@ class PassCommitter {
  public:
   // device: holds the rows. group: the workers of the run (null: a single worker), used only by
   // this object's thread. trace: shows each commit; null: none. All must outlive this object.
-  PassCommitter(ParameterClient& client, DeviceContext& device, ProcessGroup* group,
+  PassCommitter(ParameterClient& client, DeviceContext& device, group::ProcessGroup* group,
                 TraceFile* trace = nullptr);
   // Waits for the commit in flight, whatever its result.
   ~PassCommitter();
@@ -66,7 +66,7 @@ class PassCommitter {
   bool leads() const { return group_ == nullptr || group_->leads(); }
 
   ParameterClient& client_;
-  ProcessGroup* const group_;
+  group::ProcessGroup* const group_;
   TraceFile* const trace_;
   model::RowStage stage_;
   bool in_flight_ = false;

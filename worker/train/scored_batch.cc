@@ -13,18 +13,18 @@ std::string ScoredBatch::Pack() const {
     keys.push_back(group.value_or(0));
   }
   std::string packed;
-  PutArray(std::vector<uint64_t>{samples}, &packed);
-  PutArray(labels, &packed);
-  PutArray(predictions, &packed);
-  PutArray(margins, &packed);
-  PutArray(has, &packed);
-  PutArray(keys, &packed);
-  PutArray(weights, &packed);
+  group::PutArray(std::vector<uint64_t>{samples}, &packed);
+  group::PutArray(labels, &packed);
+  group::PutArray(predictions, &packed);
+  group::PutArray(margins, &packed);
+  group::PutArray(has, &packed);
+  group::PutArray(keys, &packed);
+  group::PutArray(weights, &packed);
   return packed;
 }
 
 absl::Status ScoredBatch::Append(const std::string& packed, size_t worker) {
-  MessageReader reader(packed, worker);
+  group::MessageReader reader(packed, worker);
   std::vector<uint64_t> more;
   std::vector<uint8_t> has;
   std::vector<Key> keys;
@@ -48,7 +48,7 @@ absl::Status ScoredBatch::Append(const std::string& packed, size_t worker) {
   return absl::OkStatus();
 }
 
-absl::Status ScoredBatch::GatherFrom(ProcessGroup& group) {
+absl::Status ScoredBatch::GatherFrom(group::ProcessGroup& group) {
   CISTERN_ASSIGN_OR_RETURN(const std::vector<std::string> parts, group.Gather(Pack()));
   ScoredBatch all;
   for (size_t r = 0; r < parts.size(); ++r) {

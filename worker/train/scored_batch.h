@@ -20,7 +20,7 @@ struct ScoredBatch {
   std::vector<float> weights;              // [samples], or empty: every weight is 1
 
   // Concatenates the parts of all workers, by rank, which is the order of the data.
-  absl::Status GatherFrom(ProcessGroup& group);
+  absl::Status GatherFrom(group::ProcessGroup& group);
 
  private:
   std::string Pack() const;

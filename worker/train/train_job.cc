@@ -112,7 +112,7 @@ TrainSummary TrainJob::WithHistory(TrainSummary summary) const {
 
 absl::Status TrainJob::Begin() {
   CISTERN_RETURN_IF_ERROR(GatherGroup());
-  CISTERN_RETURN_IF_ERROR(Lead(trainers(), [this] { return Claim(); }));
+  CISTERN_RETURN_IF_ERROR(group::Lead(trainers(), [this] { return Claim(); }));
   if (group_ != nullptr) CISTERN_RETURN_IF_ERROR(FollowLeader());
   term_ = client_.identity().epoch();
   if (!std::exchange(began_, true)) {
@@ -139,7 +139,7 @@ absl::Status TrainJob::Claim() {
 
 absl::Status TrainJob::GatherGroup() {
   if (options_.world_size == 1) return absl::OkStatus();
-  const GroupPlace place = {
+  const group::GroupPlace place = {
       options_.rank,       options_.world_size,
       options_.peers,      SecretOfRun(client_, options_.rank, options_.peers),
       options_.tls,        options_.cluster,

@@ -37,7 +37,9 @@ class TrainJob {
   // Waits for the other workers, if any, and checks that they run the same job.
   absl::Status GatherGroup();
   absl::Status CheckSameJob();
-  ProcessGroup* trainers() const { return group_ == nullptr ? nullptr : group_->trainers.get(); }
+  group::ProcessGroup* trainers() const {
+    return group_ == nullptr ? nullptr : group_->trainers.get();
+  }
   bool leads() const { return options_.rank == 0; }
   // Worker 0, for all: claims the servers and determines the start.
   absl::Status Claim();

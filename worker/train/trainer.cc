@@ -195,7 +195,7 @@ absl::Status Trainer::ApplyDeferred() {
 
 absl::Status Trainer::TrainPasses() {
   if (Stopping() || LimitReached()) return absl::OkStatus();
-  ProcessGroup* stagers = group_ == nullptr ? nullptr : group_->stagers.get();
+  group::ProcessGroup* stagers = group_ == nullptr ? nullptr : group_->stagers.get();
   CISTERN_ASSIGN_OR_RETURN(
       std::unique_ptr<data::PassSource> source,
       OpenTrainingData(config_, pass_memory_, device_, stagers, at_.cursor, counts_.bad_data(),
@@ -255,7 +255,7 @@ absl::StatusOr<std::shared_ptr<ReadyPass>> Trainer::NextPass(const ReadyPass* be
   IdleTimes idle;
   if (config_.cistern.stream) CISTERN_RETURN_IF_ERROR(AwaitStream());
   absl::StatusOr<std::shared_ptr<ReadyPass>> next = pipeline_->Next(&idle);
-  CISTERN_RETURN_IF_ERROR(Agree(trainers(), next.status()));
+  CISTERN_RETURN_IF_ERROR(group::Agree(trainers(), next.status()));
   log_.Enter(Phase::kTrain);
   const SteadyTime ready = std::chrono::steady_clock::now();
   if (before == nullptr) {
@@ -328,7 +328,7 @@ absl::StatusOr<bool> Trainer::Interrupted(uint64_t iteration) {
   const bool here = IsStopped();
   if (group_ == nullptr) return here;
   if (iteration % kWithOthers != 0) return false;
-  CISTERN_ASSIGN_OR_RETURN(const uint64_t workers, SumOver(*trainers(), here ? 1 : 0));
+  CISTERN_ASSIGN_OR_RETURN(const uint64_t workers, group::SumOver(*trainers(), here ? 1 : 0));
   return workers > 0;
 }
 
@@ -536,7 +536,7 @@ absl::StatusOr<Position> Trainer::PositionAfter(const ReadyPass& ready, size_t t
   next.pass_rows = 0;
   for (const auto& table : ready.tables) next.pass_rows += table->rows();
   if (group_ != nullptr) {
-    CISTERN_ASSIGN_OR_RETURN(next.pass_rows, SumOver(*trainers(), next.pass_rows));
+    CISTERN_ASSIGN_OR_RETURN(next.pass_rows, group::SumOver(*trainers(), next.pass_rows));
   }
   return next;
 }
@@ -584,7 +584,7 @@ absl::Status Trainer::KeepRows(FrozenPass& pass) {
     kept_rows_ += rows.size();
   }
   if (group_ != nullptr) {
-    CISTERN_ASSIGN_OR_RETURN(kept_rows_, SumOver(*trainers(), kept_rows_));
+    CISTERN_ASSIGN_OR_RETURN(kept_rows_, group::SumOver(*trainers(), kept_rows_));
   }
   kept_rows_in_all_ += kept_rows_;
   return absl::OkStatus();

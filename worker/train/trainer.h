@@ -99,9 +99,11 @@ class Trainer {
   absl::StatusOr<bool> Interrupted(uint64_t iteration);
   // Worker 0 does the work, and all wait.
   absl::Status AsLeader(const std::function<absl::Status()>& work) {
-    return Lead(trainers(), work);
+    return group::Lead(trainers(), work);
   }
-  ProcessGroup* trainers() const { return group_ == nullptr ? nullptr : group_->trainers.get(); }
+  group::ProcessGroup* trainers() const {
+    return group_ == nullptr ? nullptr : group_->trainers.get();
+  }
   bool leads() const { return group_ == nullptr || group_->trainers->leads(); }
   // The line of the last pass; its time ends now.
   Progress PassLine();

@@ -11,11 +11,11 @@ constexpr size_t kMaxStateBytes = size_t{1} << 30;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TrainingGroup>> TrainingGroup::Form(const GroupPlace& place,
+absl::StatusOr<std::unique_ptr<TrainingGroup>> TrainingGroup::Form(const group::GroupPlace& place,
                                                                    std::chrono::milliseconds limit,
                                                                    DeviceContext& device) {
   auto group = std::make_unique<TrainingGroup>();
-  CISTERN_ASSIGN_OR_RETURN(group->trainers, ProcessGroup::Form(place, limit));
+  CISTERN_ASSIGN_OR_RETURN(group->trainers, group::ProcessGroup::Form(place, limit));
   CISTERN_ASSIGN_OR_RETURN(group->stagers, group->trainers->Another());
   CISTERN_ASSIGN_OR_RETURN(group->committers, group->trainers->Another());
   CISTERN_ASSIGN_OR_RETURN(group->steps, group->trainers->OnDevice(device));
@@ -29,8 +29,8 @@ void TrainingGroup::Abort(const absl::Status& why) {
   committers->Interrupt(why);
 }
 
-GroupSecret SecretOfRun(ParameterClient& client, uint32_t rank, const std::string& peers) {
-  GroupSecret secret;
+group::GroupSecret SecretOfRun(ParameterClient& client, uint32_t rank, const std::string& peers) {
+  group::GroupSecret secret;
   if (rank == 0) {
     secret.value = NewSecret();
     secret.leave = [&client, peers](uint64_t value) { return client.StoreRunSecret(peers, value); };
@@ -49,7 +49,7 @@ GroupSecret SecretOfRun(ParameterClient& client, uint32_t rank, const std::strin
   return secret;
 }
 
-absl::Status FollowWriter(ProcessGroup& group, ParameterClient& client) {
+absl::Status FollowWriter(group::ProcessGroup& group, ParameterClient& client) {
   CISTERN_ASSIGN_OR_RETURN(const std::string packed,
                            group.FromLeader(group.leads() ? client.writer().Pack() : ""));
   if (group.leads()) return absl::OkStatus();
@@ -75,7 +75,7 @@ absl::Status CheckFleetOfWriter(ParameterClient& client) {
 }
 
 // The message is three letters, y or n, followed by the position.
-absl::StatusOr<TrainStart> StartOfLeader(ProcessGroup& group, const TrainStart& own) {
+absl::StatusOr<TrainStart> StartOfLeader(group::ProcessGroup& group, const TrainStart& own) {
   std::string said;
   for (const bool flag : {own.after_commit, own.write_pass_line, own.is_over}) {
     said += flag ? 'y' : 'n';

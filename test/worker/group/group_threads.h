@@ -9,7 +9,7 @@
 
 #include "worker/group/process_group.h"
 
-namespace cistern {
+namespace cistern::group {
 
 // Runs `work` on each of `size` workers, and returns their final statuses.
 inline std::vector<absl::Status> RunGroup(uint32_t size,
@@ -36,4 +36,4 @@ inline void ExpectAllWell(const std::vector<absl::Status>& ends) {
   for (size_t r = 0; r < ends.size(); ++r) EXPECT_TRUE(ends[r].ok()) << r << ": " << ends[r];
 }
 
-}  // namespace cistern
+}  // namespace cistern::group

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cistern {
+namespace cistern::group {
 namespace {
 
 // Written by hand, from the layout in hello.h.
@@ -58,4 +58,4 @@ TEST(Hello, SecretsMatchOnlyInAllBits) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::group

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace cistern {
+namespace cistern::group {
 namespace {
 
 using ::testing::ElementsAre;
@@ -43,4 +43,4 @@ TEST(MessageReader, NamesTheSenderOfAShortMessage) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::group

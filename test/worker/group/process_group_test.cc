@@ -8,7 +8,7 @@
 #include "test/worker/group/group_threads.h"
 #include "worker/group/tcp_communicator.h"
 
-namespace cistern {
+namespace cistern::group {
 namespace {
 
 using testing::ElementsAre;
@@ -197,4 +197,4 @@ TEST(ProcessGroup, StepsOnTheCpuSumInRankOrder) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::group

@@ -15,7 +15,7 @@
 #include "common/base/check.h"
 #include "cuda/collective/communicator.h"
 
-namespace cistern {
+namespace cistern::group {
 
 // Memory that a test shares with its processes.
 template <typename T>
@@ -109,4 +109,4 @@ inline void ExpectAllWell(const std::vector<Ending>& endings) {
   }
 }
 
-}  // namespace cistern
+}  // namespace cistern::group

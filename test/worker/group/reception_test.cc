@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "test/worker/group/strangers.h"
 
-namespace cistern {
+namespace cistern::group {
 namespace {
 
 using std::chrono::milliseconds;
@@ -122,4 +122,4 @@ TEST_F(ReceptionTest, SurvivesRunningOutOfDescriptors) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::group

@@ -11,7 +11,7 @@
 #include "test/support/certificates.h"
 #include "worker/group/tcp_communicator.h"
 
-namespace cistern {
+namespace cistern::group {
 namespace {
 
 using std::chrono::milliseconds;
@@ -162,4 +162,4 @@ TEST(SecureContext, NeedsTheRoleWorker) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::group

@@ -7,7 +7,7 @@
 
 #include "common/base/host_address.h"
 
-namespace cistern {
+namespace cistern::group {
 namespace {
 
 int Option(const Socket& socket, int level, int name) {
@@ -51,4 +51,4 @@ TEST(Listener, ListensOnTheLoopbackThatTheOthersName) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::group

@@ -9,7 +9,7 @@
 #include "worker/group/hello.h"
 #include "worker/group/socket.h"
 
-namespace cistern {
+namespace cistern::group {
 
 inline Deadline In(std::chrono::milliseconds time) {
   return std::chrono::steady_clock::now() + time;
@@ -32,4 +32,4 @@ inline Socket SilencedStrangerAt(uint16_t port, const std::string& bytes) {
   return socket;
 }
 
-}  // namespace cistern
+}  // namespace cistern::group

@@ -8,7 +8,7 @@
 #include "test/worker/group/strangers.h"
 #include "worker/group/tcp_communicator.h"
 
-namespace cistern {
+namespace cistern::group {
 namespace {
 
 using std::chrono::milliseconds;
@@ -198,4 +198,4 @@ TEST_F(StrangersTest, AnAnswerOfAnotherProgramIsAnError) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::group

@@ -11,7 +11,7 @@
 #include "cuda/core/memory.h"
 #include "test/worker/group/processes.h"
 
-namespace cistern {
+namespace cistern::group {
 namespace {
 
 using std::chrono::milliseconds;
@@ -346,4 +346,4 @@ TEST(GpuCommunicator, AnErrorExplainsAMissingGpu) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::group

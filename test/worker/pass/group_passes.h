@@ -27,7 +27,7 @@ inline GroupPasses MakeGroupPasses(uint32_t size, const data::PassOptions& optio
                                    const data::PassCursor& start = {},
                                    const MakeCollector& collector = nullptr) {
   GroupPasses passes(size);
-  ExpectAllWell(RunGroup(size, [&](ProcessGroup& group) -> absl::Status {
+  group::ExpectAllWell(group::RunGroup(size, [&](group::ProcessGroup& group) -> absl::Status {
     data::PassOptions own = options;
     own.part = group.rank();
     own.parts = size;

@@ -45,7 +45,7 @@ TEST(SampleWeights, AreScaledToAMeanOfOne) {
 
 TEST(SampleWeights, HaveTheMeanOfAllWorkers) {
   std::vector<std::vector<float>> weights = {{1, 2}, {}, {9}};
-  ExpectAllWell(RunGroup(3, [&](ProcessGroup& group) -> absl::Status {
+  group::ExpectAllWell(group::RunGroup(3, [&](group::ProcessGroup& group) -> absl::Status {
     data::Pass pass;
     pass.batches = {BatchOf({}, weights[group.rank()].size())};
     pass.batches[0].all = 3;

@@ -116,7 +116,7 @@ TEST(SharedDeviceKeys, ABatchAddsOnlyNewKeys) {
 
 TEST(SharedDeviceKeys, ABatchThatDoesNotFitFailsAllWorkers) {
   const std::vector<data::Sample> samples = data::MakeSamples(30);
-  const auto ends = RunGroup(3, [&](ProcessGroup& group) -> absl::Status {
+  const auto ends = group::RunGroup(3, [&](group::ProcessGroup& group) -> absl::Status {
     data::PassOptions options = data::SmallPasses(20);
     options.part = group.rank();
     options.parts = 3;

@@ -202,7 +202,7 @@ TEST(SharedPass, TheWorkerWithTheSmallestBudgetDecides) {
   constexpr size_t kValue = 1000000;
   const std::vector<data::Sample> samples = data::MakeSamples(300, 2000);
   std::vector<size_t> cuts[2];
-  ExpectAllWell(RunGroup(2, [&](ProcessGroup& group) -> absl::Status {
+  group::ExpectAllWell(group::RunGroup(2, [&](group::ProcessGroup& group) -> absl::Status {
     data::PassOptions options = data::SmallPasses(4);
     options.value_bytes = {kValue, kValue};
     options.part = group.rank();
@@ -232,7 +232,7 @@ TEST(SharedPass, AnErrorOfOneReaderFailsAllWorkers) {
       return absl::DataLossError("a.norm: record 3");
     }
   };
-  const auto ends = RunGroup(3, [&](ProcessGroup& group) -> absl::Status {
+  const auto ends = group::RunGroup(3, [&](group::ProcessGroup& group) -> absl::Status {
     data::PassOptions options = data::SmallPasses(10);
     options.part = group.rank();
     options.parts = 3;
@@ -253,7 +253,7 @@ TEST(SharedPass, AnErrorOfOneReaderFailsAllWorkers) {
 
 TEST(SharedPass, DifferentDataIsDetected) {
   const std::vector<data::Sample> samples = data::MakeSamples(100), fewer = data::MakeSamples(99);
-  const auto ends = RunGroup(2, [&](ProcessGroup& group) -> absl::Status {
+  const auto ends = group::RunGroup(2, [&](group::ProcessGroup& group) -> absl::Status {
     data::PassOptions options = data::SmallPasses(10);
     options.part = group.rank();
     options.parts = 2;
@@ -283,11 +283,11 @@ absl::Status OwnerTold(const std::vector<uint32_t>& asks) {
   batch.sparse.resize(1);
   batch.sparse[0].slot_num = 1;
   batch.sparse[0].offsets = {0};
-  const auto ends = RunGroup(2, [&](ProcessGroup& group) -> absl::Status {
+  const auto ends = group::RunGroup(2, [&](group::ProcessGroup& group) -> absl::Status {
     if (group.leads()) return ExchangeRows(group, {true, {false}, {true}}, &pass);
     CISTERN_RETURN_IF_ERROR(group.Exchange({"", ""}).status());
     std::string message;
-    PutNumbers<uint32_t>(asks, &message);
+    group::PutNumbers<uint32_t>(asks, &message);
     return group.Exchange({message, ""}).status();
   });
   EXPECT_TRUE(ends[1].ok()) << ends[1];

@@ -92,7 +92,7 @@ GroupPasses Workers(uint32_t size, const data::PassOptions& options, const Layou
   Opener own(layout);
   if (opener == nullptr) opener = &own;
   GroupPasses passes(size);
-  ExpectAllWell(RunGroup(size, [&](ProcessGroup& group) -> absl::Status {
+  group::ExpectAllWell(group::RunGroup(size, [&](group::ProcessGroup& group) -> absl::Status {
     data::PassOptions part = options;
     part.part = group.rank();
     part.parts = size;
@@ -252,7 +252,7 @@ TEST(StreamPasses, AnEmptyDataSetIsRefusedByAllWorkers) {
 
 TEST(StreamPasses, AnErrorOfOneStreamFailsAllWorkers) {
   const Layout layout({50, 50, 50});
-  const auto ends = RunGroup(3, [&](ProcessGroup& group) -> absl::Status {
+  const auto ends = group::RunGroup(3, [&](group::ProcessGroup& group) -> absl::Status {
     data::PassOptions part = OptionsFor(layout, 10);
     part.part = group.rank();
     part.parts = 3;

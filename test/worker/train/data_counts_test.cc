@@ -25,7 +25,7 @@ TEST(DataCounts, ASingleWorkerHasItsOwn) {
 TEST(DataCounts, WorkersAddUpWhatEachHasLeftOutOfItsOwnData) {
   for (const bool own_data : {false, true}) {
     std::vector<data::BadData::Counts> skipped(3);
-    ExpectAllWell(RunGroup(3, [&](ProcessGroup& group) -> absl::Status {
+    group::ExpectAllWell(group::RunGroup(3, [&](group::ProcessGroup& group) -> absl::Status {
       const uint32_t rank = group.rank();
       DataCounts counts;
       counts.read()->decoded_bytes = 10 + rank;

@@ -16,21 +16,21 @@ constexpr size_t kSharedRows = 12;
 
 struct OneWorker {
   OneWorker() {
-    auto formed = ProcessGroup::Form({0, 1, "", {4711}}, std::chrono::seconds(10));
+    auto formed = group::ProcessGroup::Form({0, 1, "", {4711}}, std::chrono::seconds(10));
     EXPECT_TRUE(formed.ok()) << formed.status();
     group = *std::move(formed);
     auto joined = group->OnDevice(TestDevice());
     EXPECT_TRUE(joined.ok()) << joined.status();
     steps = *std::move(joined);
   }
-  std::unique_ptr<ProcessGroup> group;
+  std::unique_ptr<group::ProcessGroup> group;
   std::unique_ptr<Communicator> steps;
 };
 
 // Runs the exchange of `pass`, which has one batch, with itself, and returns the batch. Row numbers
 // do not change, because the pass has all keys in the same order. asked: by input, the keys of the
 // batch.
-data::HostBatch Exchanged(ProcessGroup& group, const ModelBench& bench,
+data::HostBatch Exchanged(group::ProcessGroup& group, const ModelBench& bench,
                           const std::vector<std::vector<Key>>& asked, bool counts_clicks,
                           data::Pass pass) {
   pass.batches[0].all = pass.batches[0].size;
@@ -49,7 +49,8 @@ data::HostBatch Exchanged(ProcessGroup& group, const ModelBench& bench,
 }
 
 // Returns the batch with the rows that the single worker exchanges with itself.
-data::HostBatch Exchanged(ProcessGroup& group, const ModelBench& bench, data::HostBatch batch) {
+data::HostBatch Exchanged(group::ProcessGroup& group, const ModelBench& bench,
+                          data::HostBatch batch) {
   const std::vector<std::vector<Key>> asked(batch.sparse.size(), bench.keys);
   data::Pass pass;
   for (size_t i = 0; i < asked.size(); ++i) {
@@ -62,7 +63,7 @@ data::HostBatch Exchanged(ProcessGroup& group, const ModelBench& bench, data::Ho
 }
 
 // The same for a batch whose keys the device collects.
-data::HostBatch ExchangedOnDevice(ProcessGroup& group, const ModelBench& bench,
+data::HostBatch ExchangedOnDevice(group::ProcessGroup& group, const ModelBench& bench,
                                   const data::HostBatch& batch) {
   data::SampleBlock block;
   block.size = batch.size;
