@@ -24,7 +24,7 @@ struct FrozenPass {
   // By embedding: distinct rows that are not pushed, because the next pass holds them and pushes
   // them later. No entry, or null: all rows are pushed.
   std::vector<std::shared_ptr<const std::vector<Row>>> staying;
-  DenseSnapshot* dense = nullptr;          // of the last step; null: nothing dense is pushed
+  model::DenseSnapshot* dense = nullptr;   // of the last step; null: nothing dense is pushed
   ParameterClient::CommitOptions options;  // position, durability, clock
 };
 

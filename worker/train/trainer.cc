@@ -546,7 +546,7 @@ absl::Status Trainer::StartCommit(std::shared_ptr<ReadyPass> ready, const Positi
   FrozenPass pass;
   if (leads()) {
     if (!dense_) {
-      CISTERN_ASSIGN_OR_RETURN(dense_, DenseSnapshot::Create(device_));
+      CISTERN_ASSIGN_OR_RETURN(dense_, model::DenseSnapshot::Create(device_));
     }
     CISTERN_RETURN_IF_ERROR(model_->TakeDense(*dense_));
     pass.dense = &*dense_;

@@ -168,8 +168,9 @@ class Trainer {
   data::FeedStatus feed_status_;            // of cistern.stream
   DataCounts counts_;                       // of the source of pipeline_
   std::unique_ptr<PassPipeline> pipeline_;  // while passes are trained
-  std::optional<DenseSnapshot> dense_;      // of the commit in flight; unset before the first one
-  PassCommitter committer_;                 // last: it calls pipeline_ and reads dense_
+  std::optional<model::DenseSnapshot>
+      dense_;                // of the commit in flight; unset before the first one
+  PassCommitter committer_;  // last: it calls pipeline_ and reads dense_
 };
 
 }  // namespace cistern

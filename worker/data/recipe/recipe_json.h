@@ -11,8 +11,8 @@
 namespace cistern::data {
 
 // A recipe is written in the oldest format that can say it. 2: with crosses; 3: with negative
-// labels, bounds, the forms of values, or a history; 4: with a weight; 5: with weights of keys; 6: with
-// standardized logarithms.
+// labels, bounds, the forms of values, or a history; 4: with a weight; 5: with weights of keys;
+// 6: with standardized logarithms.
 inline constexpr uint64_t kRecipeFormat = 6, kRecipeFormatWithoutLogMeans = 5,
                           kRecipeFormatWithoutKeyWeights = 4, kRecipeFormatWithoutWeights = 3,
                           kRecipeFormatOfCrosses = 2, kRecipeFormatWithoutCrosses = 1;

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace cistern {
+namespace cistern::model {
 
 absl::StatusOr<DenseSnapshot> DenseSnapshot::Create(DeviceContext& device) {
   CISTERN_ASSIGN_OR_RETURN(Stream stream, device.NewStream(StreamPriority::kBackground));
@@ -41,4 +41,4 @@ absl::StatusOr<absl::Span<const float>> DenseSnapshot::Read(size_t i) {
   return absl::Span<const float>(static_cast<const float*>(table.on_host.data()), table.values);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model

@@ -9,7 +9,7 @@
 #include "cuda/core/event.h"
 #include "worker/model/layer/parameters.h"
 
-namespace cistern {
+namespace cistern::model {
 
 // Memory is allocated by the first Take, and used again by those that follow.
 //
@@ -44,4 +44,4 @@ class DenseSnapshot {
   Event copied_;
 };
 
-}  // namespace cistern
+}  // namespace cistern::model

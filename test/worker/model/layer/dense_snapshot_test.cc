@@ -6,7 +6,7 @@
 
 #include "test/worker/model/test_device.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 constexpr size_t kParameters = 3000;
@@ -64,4 +64,4 @@ TEST_F(DenseSnapshotTest, EqualsWhatTheTrainingThreadReads) {
 }
 
 }  // namespace
-}  // namespace cistern
+}  // namespace cistern::model
