@@ -75,5 +75,67 @@ class ScoresTest(WorkersTest):
         self.assertEqual(max(found), max(expected))
 
 
+class CalibrationTest(WorkersTest):
+    """The mean prediction stays near the share of positives, also where some rows lack a label."""
+
+    ROWS = 600  # of a file, which is a pass
+
+    def setUp(self):
+        super().setUp()
+        self.source = self.folder / "in"
+        self.source.mkdir()
+
+    def write_model_with(self, **cistern):
+        def change(content):
+            content["solver"].update(num_epochs=1, batchsize=50, eval_interval=0)
+            content["cistern"] = cistern
+            content["layers"][-2]["fc_param"]["bias_value"] = 0
+        self.write_model(change)
+
+    def add_file(self, number, label=None):
+        samples = Samples(self.ROWS, seed=60 + number)
+        if label is not None:
+            samples.rows = [(label, *row[1:]) for row in samples.rows]
+        samples.write(self.source / f"{number}.norm")
+
+    def train(self, out, *flags):
+        self.run_ok("cistern", "train", self.config, "--out", self.folder / out, "--stream", self.source, "--once",
+                    "--threads", 1, "--set", f"cistern.stream.samples={self.ROWS}", *flags)
+        folder = self.folder / out / "model"
+        return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("part-*")}
+
+    def ratios(self, out):
+        return [line.get("calibration_ratio") for line in self.lines(out) if line["event"] == "pass" and "behind_messages" in line]
+
+    def warnings(self, out):
+        return [line["message"] for line in self.lines(out) if line["event"] == "warning" and "samples of the stream" in line["message"]]
+
+    def test_rows_of_one_class_do_not_ruin_the_model(self):
+        for i in range(5):
+            self.add_file(i, label=0.0 if i == 3 else None)
+        self.write_model_with(calibrate=0.5)
+        self.train("calibrated")
+        self.assertIn("0 of the last 600 samples", self.warnings("calibrated")[0])
+        self.assertEqual(len(self.warnings("calibrated")), 1)
+        # The odds are halved: a share of 1/2 becomes 1/3.
+        self.assertAlmostEqual(self.ratios("calibrated")[4], 2 / 3, delta=0.1)
+        self.write_model_with()
+        self.train("plain")
+        self.assertLess(self.ratios("plain")[4], 0.4)
+
+    def test_a_run_that_continues_knows_the_share(self):
+        """It is part of the position, with the rows that are not judged yet."""
+        self.write_model_with(calibrate=0.1)
+        for i in range(2):
+            self.add_file(i, label=0.0)
+        self.train("parts")
+        self.assertEqual(self.warnings("parts"), [])  # 120 positives were expected
+        for i in range(2, 6):
+            self.add_file(i, label=0.0 if i < 4 else None)
+        parts = self.train("parts")
+        self.assertIn("0 of the last 2400 samples", self.warnings("parts")[0])
+        self.assertEqual(parts, self.train("whole"))
+
+
 if __name__ == "__main__":
     unittest.main()

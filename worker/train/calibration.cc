@@ -52,14 +52,15 @@ double ExpectedShare(const std::vector<report::ScoreBin>& bins, double share) {
   return DriftedShare(scored, std::min(scored, 1 - scored) * SamplesOf(bins), share);
 }
 
-double ShiftToShare(const std::vector<report::ScoreBin>& bins, double target) {
-  double low = -kMaxShift, high = kMaxShift;
+double ShiftToShare(const std::vector<ScoreBin>& bins, double target, double most) {
+  double low = -most, high = most;
   for (int halving = 0; halving < 60; ++halving) {
     const double middle = (low + high) / 2;
     (MeanAfter(bins, middle) < target ? low : high) = middle;
   }
-  const double samples = SamplesOf(bins);
-  return (low + high) / 2 * samples / (samples + kPriorSamples);
+  const double shift = (low + high) / 2;
+  const double unsure = kPriorSamples / (SamplesOf(bins) + kPriorSamples);
+  return shift - std::clamp(shift, -kMaxShift, kMaxShift) * unsure;
 }
 
 }  // namespace cistern

@@ -26,11 +26,12 @@ double DriftedShare(double scored, double rarer, double share);
 double ExpectedShare(const std::vector<report::ScoreBin>& bins, double share);
 
 // The shift s for which the weighted mean of sigmoid(log-odds + s) over the samples is `target`, at
-// most kMaxShift in either direction, shrunk by kPriorSamples samples that need none: the mean
-// prediction over a few samples is mostly that of the users and items which happen to be among
-// them. The samples of a bin count as their mean prediction.
+// most `most` in either direction, of which the first kMaxShift are shrunk by kPriorSamples samples
+// that need none: the mean prediction over a few samples is mostly that of the users and items
+// which happen to be among them. The samples of a bin count as their mean prediction.
 inline constexpr double kMaxShift = 3;
+inline constexpr double kMaxShiftOfStream = 30;  // undoes what a pass of one class taught
 inline constexpr double kPriorSamples = 100;
-double ShiftToShare(const std::vector<report::ScoreBin>& bins, double target);
+double ShiftToShare(const std::vector<ScoreBin>& bins, double target, double most = kMaxShift);
 
 }  // namespace cistern

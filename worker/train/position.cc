@@ -55,6 +55,12 @@ constexpr auto kPassScoreFields = [](auto& fields, auto& pass) {
   fields.Value("calibration_ratio", pass.calibration_ratio);
 };
 
+constexpr auto kStreamShareFields = [](auto& fields, auto& share) {
+  fields.Value("share", share.share);
+  fields.Value("samples", share.samples);
+  fields.Value("positives", share.positives);
+};
+
 constexpr auto kBestFields = [](auto& fields, auto& best) {
   fields.Value("pass", best.pass);
   kScoreFields(fields, best.score);
@@ -105,6 +111,7 @@ constexpr auto kPositionFields = [](auto& fields, auto& position) {
   fields.Later("left_streams", position.left_streams);
   fields.Later("product_kernels", position.product_kernels);
   fields.Later("pass_score", position.pass_score, kPassScoreFields);
+  fields.Later("stream_share", position.stream_share, kStreamShareFields);
 };
 
 // An AUC never exceeds 1, so all thresholds of 1 or more mean no threshold.

@@ -23,6 +23,7 @@
 #include "worker/model/graph/precision.h"
 #include "worker/train/plateau.h"
 #include "worker/train/run_figures.h"
+#include "worker/train/stream_share.h"
 
 namespace cistern {
 
@@ -87,8 +88,9 @@ struct Position : RunFigures {
   uint64_t skipped_steps = 0;   // due to cistern.not_finite, or a too large loss scale
   model::LossScale loss_scale;  // if it is dynamic
   LossSum since_train_line, since_pass_line;
-  std::optional<PassScore> pass_score;  // until the line of the pass is written; streams only
-  double epoch_samples = 0;             // mean over completed epochs; 0: no completed epoch
+  std::optional<PassScore> pass_score;      // until the line of the pass is written; streams only
+  double epoch_samples = 0;                 // mean over completed epochs; 0: no completed epoch
+  std::optional<StreamShare> stream_share;  // of a stream that is calibrated
   // The streams (cistern.stream) that the run left for other data, and where it is in each.
   std::map<std::string, std::string> left_streams;  // source -> DataPlace::slice
   uint64_t data_samples = 0;  // of the data set, if they are known without reading it; else 0

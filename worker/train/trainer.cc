@@ -28,23 +28,6 @@ Plateau::Rule PlateauRule(const model::ModelConfig& config) {
   return rule;
 }
 
-// Scores would need the updates that are deferred.
-bool DefersUpdates(const model::ModelConfig& config) {
-  return std::any_of(config.embeddings.begin(), config.embeddings.end(),
-                     [](const model::EmbeddingConfig& embedding) {
-                       return embedding.optimizer.rule.update_type != UpdateType::kLocal;
-                     });
-}
-
-PassScore PassScoreOf(const EvalSummary& scored) {
-  PassScore pass;
-  pass.score = {scored.auc, scored.logloss, scored.metrics};
-  pass.samples = scored.samples;
-  pass.auc_error = scored.auc_error;
-  if (scored.scores != nullptr) pass.calibration_ratio = scored.scores->calibration_ratio();
-  return pass;
-}
-
 // Makes the rows of tables with 16-bit rows what these will store.
 void RoundRows(uint64_t passes, ReadyPass& ready, Stream& stream) {
   for (const std::unique_ptr<model::PassTable>& table : ready.tables) {
@@ -122,11 +105,8 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
         config, client, *trainer->model_, trainer->stage_, device, trainer->trainers(),
         LabelRuleOf(config), std::vector<std::string>{}, config.solver.eval_batches);
   }
-  if (config.cistern.stream && config.cistern.stream->scores && !DefersUpdates(config)) {
-    trainer->stream_scorer_ = std::make_unique<Evaluator>(
-        config, client, *trainer->model_, trainer->stage_, device, trainer->trainers(),
-        LabelRuleOf(config), std::vector<std::string>{}, /*max_batches=*/0);
-  }
+  trainer->stream_scorer_ = StreamScorer::Create(config, client, *trainer->model_, trainer->stage_,
+                                                 device, trainer->trainers());
   return trainer;
 }
 
@@ -214,10 +194,7 @@ absl::Status Trainer::TrainPasses() {
     }
     before = nullptr;  // the commit frees its memory
     if (stream_scorer_ != nullptr) {
-      CISTERN_ASSIGN_OR_RETURN(
-          const EvalSummary scored,
-          stream_scorer_->ScorePass(*ready, config_.cistern.stream->score_samples, at_.samples));
-      at_.pass_score = PassScoreOf(scored);
+      CISTERN_ASSIGN_OR_RETURN(at_.pass_score, stream_scorer_->Score(*ready, at_.samples));
     }
     CISTERN_ASSIGN_OR_RETURN(const size_t trained, TrainPass(*ready));
     if (trained == 0) break;  // stopped before its first step
@@ -496,11 +473,14 @@ absl::Status Trainer::CheckLabels() {
 
 absl::Status Trainer::EndPass(std::shared_ptr<ReadyPass> ready, size_t trained) {
   CISTERN_RETURN_IF_ERROR(FinishCommit());
-  CISTERN_ASSIGN_OR_RETURN(const Position next, PositionAfter(*ready, trained));
+  CISTERN_ASSIGN_OR_RETURN(Position next, PositionAfter(*ready, trained));
   const bool wait = NeedsCommit(next, *ready->pass);
   RoundRows(next.passes, *ready, device_.stream());  // before the next pass takes them over
   CISTERN_RETURN_IF_ERROR(device_.stream().Wait());
   if (next.epoch_ended) CISTERN_RETURN_IF_ERROR(Calibrate(*ready));
+  if (stream_scorer_ != nullptr && trained == ready->pass->batches.size()) {
+    CISTERN_RETURN_IF_ERROR(CalibrateStream(*ready, &next));
+  }
   const bool durable = wait || next.passes % config_.cistern.commit_every == 0;
   CISTERN_RETURN_IF_ERROR(
       StartCommit(std::move(ready), next, durable, NeedsAllRows(wait, durable)));
@@ -523,6 +503,17 @@ absl::Status Trainer::Calibrate(const ReadyPass& live) {
   const double share = config_.cistern.calibrate;
   return model_->ShiftLogits(
       ShiftToShare(bins, config_.cistern.calibrate_exact ? share : ExpectedShare(bins, share)));
+}
+
+// Of a pass that was stopped inside, only the rest is scored, when that is trained.
+absl::Status Trainer::CalibrateStream(const ReadyPass& ready, Position* next) {
+  CISTERN_ASSIGN_OR_RETURN(const std::optional<std::string> warning,
+                           stream_scorer_->Calibrate(ready, next->samples, &next->stream_share));
+  if (!warning) return absl::OkStatus();
+  Progress progress = Now(RunEvent::kWarning);
+  progress.message = *warning;
+  log_.Write(progress);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Position> Trainer::PositionAfter(const ReadyPass& ready, size_t trained) {

@@ -22,6 +22,7 @@
 #include "worker/train/plateau.h"
 #include "worker/train/position.h"
 #include "worker/train/run_times.h"
+#include "worker/train/stream_scorer.h"
 #include "worker/train/train_start.h"
 #include "worker/train/training_group.h"
 
@@ -115,6 +116,8 @@ class Trainer {
   absl::Status AfterPass(bool again);
   // At the end of an epoch, before its commit: cistern.calibrate.
   absl::Status Calibrate(const ReadyPass& live);
+  // At the end of a pass of a stream, before its commit.
+  absl::Status CalibrateStream(const ReadyPass& ready, Position* next);
   // At the end of an epoch: evaluation, learning rate, patience, best state.
   absl::Status EndEpoch();
   // Makes the best epoch's state the final one.
@@ -149,8 +152,8 @@ class Trainer {
   std::unique_ptr<model::Model> model_;
   PassMemory pass_memory_;
   std::unique_ptr<Evaluator> evaluator_;  // null: the model never evaluates
-  // Scores the passes of a stream before they are trained; null: nobody asks.
-  std::unique_ptr<Evaluator> stream_scorer_;
+  // Of the passes of a stream; null: there is none, or no pass can be scored.
+  std::unique_ptr<StreamScorer> stream_scorer_;
   double label_entropy_ = 0;  // of the last evaluation: the log loss of the share of positives
   Plateau plateau_;
   BestState best_;

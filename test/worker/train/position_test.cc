@@ -38,6 +38,7 @@ Position FullPosition() {
   p.since_train_line = {0.4, 15};
   p.since_pass_line = {0.5, 16};
   p.pass_score = PassScore{{0.71, 0.81, {{"ne", 0.51, "", false}}}, 31, 0.02, 1.1};
+  p.stream_share = StreamShare{0.04, 32.5, 3.25};
   p.epoch_samples = 0.6;
   p.score = {0.7, 0.8, {}};
   p.score.metrics = {
@@ -122,8 +123,8 @@ TEST(Position, RefusesEveryFieldThatIsMissingUnknownOrOfAnotherType) {
   };
   // Fields added after the format: omitted when empty.
   const std::set<std::string> kYounger = {
-      "metrics",      "skipped_steps", "loss_scale",   "good_steps", "stream_samples",
-      "data_samples", "slice",         "left_streams", "pass_score", "product_kernels"};
+      "metrics", "skipped_steps", "loss_scale", "good_steps",      "stream_samples", "data_samples",
+      "slice",   "left_streams",  "pass_score", "product_kernels", "stream_share"};
   // Objects whose members are not fields: any name is one.
   const std::set<Json::json_pointer> kMaps = {Json::json_pointer("/config"),
                                               Json::json_pointer("/left_streams"),

@@ -374,7 +374,8 @@ const ObjectGrammar& CisternGrammar() {
               "share of positive labels. At the end of each epoch, the bias of the layer with "
               "bias_value moves so that the mean prediction on the evaluation data is the share of "
               "positives there, shrunk toward this one by 100 positives, unless chance does not "
-              "explain the difference; 0: never")
+              "explain the difference; on a stream, at the end of each pass, so that the mean "
+              "prediction on it is the share of the stream so far; 0: never")
            .Default("0")
            .Below(1),
        Bool({"calibrate_exact", &CisternConfig::calibrate_exact},

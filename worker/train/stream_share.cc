@@ -1,0 +1,48 @@
+#include "worker/train/stream_share.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "worker/train/calibration.h"
+
+namespace cistern {
+namespace {
+
+double WithOdds(double share, double factor) {
+  const double odds = factor * share / (1 - share);
+  return odds / (1 + odds);
+}
+
+void AddSamples(const std::vector<ScoreBin>& bins, StreamShare* share) {
+  double samples = 0, positives = 0, total = 0;
+  for (const ScoreBin& bin : bins) {
+    samples += static_cast<double>(bin.samples);
+    positives += bin.positives;
+    total += bin.total();
+  }
+  share->samples += samples;
+  share->positives += positives / total * samples;
+}
+
+}  // namespace
+
+std::optional<std::string> AddToShare(const std::vector<ScoreBin>& bins, StreamShare* share) {
+  AddSamples(bins, share);
+  const double before = share->share, samples = share->samples, positives = share->positives;
+  const double expected = samples * std::min(before, 1 - before);
+  const double rarer = std::min(positives, samples - positives);
+  if (expected >= kMinExpected && rarer >= kMinRarer) {
+    *share = {.share = DriftedShare(positives / samples, rarer, before)};
+    return std::nullopt;
+  }
+  if (expected < kExpectedOfNearlyNone) return std::nullopt;
+  const bool falls = positives / samples < before;
+  *share = {.share = WithOdds(before, falls ? 1 / kMaxOddsStep : kMaxOddsStep)};
+  return absl::StrFormat(
+      "%.0f of the last %.0f samples of the stream are positive, where %.0f were expected: the "
+      "mean prediction moves from %.4g to %.4g only, until both labels are seen; if labels are "
+      "missing, restore them; mix the rows of both labels",
+      positives, samples, samples * before, before, share->share);
+}
+
+}  // namespace cistern
