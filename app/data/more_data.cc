@@ -78,6 +78,8 @@ class MoreTables {
   double kept_negatives() const {
     return options_.table_negatives == 0 ? 1 : options_.table_negatives;
   }
+  // Whether the tables hold a part of the negative rows only, as much as the model knows.
+  bool are_sampled() const { return options_.model_negatives < 1 && options_.table_negatives == 1; }
   bool holds_out() const { return !options_.eval_source.empty() && options_.valid.empty(); }
   data::ConvertOptions Base(const std::string& file) const;
   absl::Status ReportOtherColumns(const std::string& file) const;
@@ -247,8 +249,7 @@ absl::Status MoreTables::CheckShare() const {
   if (!text.ok()) return absl::OkStatus();
   const absl::StatusOr<report::ScoreDetail> before = report::ParseScoreDetail(*text);
   if (!before.ok() || before->samples < kMaxRowsOfOneClass) return absl::OkStatus();
-  const bool holds_no_more = options_.model_negatives < 1 && options_.table_negatives == 1;
-  const double rows = holds_no_more
+  const double rows = are_sampled()
                           ? static_cast<double>(trained_.positives) +
                                 static_cast<double>(trained_.samples - trained_.positives) /
                                     options_.model_negatives
@@ -289,13 +290,14 @@ absl::Status MoreTables::ReportOtherColumns(const std::string& file) const {
   return absl::OkStatus();
 }
 
-// Weighted; rows that were left out count as the other negative ones.
+// Weighted; rows that were left out, here or before, count as the other negative ones.
 double MoreTables::ShareOfPositives() const {
-  if (options_.model_negatives < 1 && options_.table_negatives == 1) return 0;
   data::ConvertSummary all = trained_;
   if (options_.valid.empty()) AddTo(tested_, &all);
   const auto negatives = static_cast<double>(all.samples - all.positives);
-  const double kept = all.left_out == 0 ? 1 : negatives / (negatives + all.left_out);
+  const double kept = are_sampled() ? options_.model_negatives
+                      : all.left_out == 0 ? 1
+                                          : negatives / (negatives + all.left_out);
   const double rest = all.weight - all.positive_weight;
   if (rest <= 0 || all.positive_weight <= 0) return options_.share;
   const double rarer = std::min<double>(all.positives, negatives / kept);
@@ -307,6 +309,7 @@ double MoreTables::ShareOfPositives() const {
 
 absl::Status MoreTables::ChooseEvaluation(const std::vector<std::string>& tests, MoreData* more) {
   if (tests.empty()) return absl::OkStatus();
+  if (holds_out() && are_sampled()) more->eval_negatives = options_.model_negatives;
   more->eval_source = absl::StrJoin(tests, ",");
   const uint64_t rarer = std::min(tested_.positives, tested_.samples - tested_.positives);
   if (rarer >= kRarerToEvaluate || (rarer > 0 && !options_.valid.empty())) return absl::OkStatus();
@@ -317,12 +320,16 @@ absl::Status MoreTables::ChooseEvaluation(const std::vector<std::string>& tests,
                                {"more", "valid"}),
                    "check the column of the label, or name another table");
   }
-  // Too few to measure anything: with what the run evaluated on so far.
-  more->eval_source = absl::StrCat(options_.eval_source, ",", more->eval_source);
+  // Too few to measure anything: with what the run evaluated on so far, if one weight fits both.
+  const bool fits = more->eval_negatives == options_.eval_negatives;
+  more->eval_source = fits ? absl::StrCat(options_.eval_source, ",", more->eval_source)
+                           : options_.eval_source;
+  more->eval_negatives = options_.eval_negatives;
   calls_.Note(absl::StrCat(
       "note: the ", tested_.samples, " new rows that are held out ",
       rarer == 0 ? "are of one class" : absl::StrCat("have the rarer label only ", rarer, " times"),
-      "; evaluation is on these and on the data of before, unless other data is named (valid)"));
+      "; evaluation is on ", fits ? "these and on " : "",
+      "the data of before, unless other data is named (valid)"));
   return absl::OkStatus();
 }
 

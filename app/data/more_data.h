@@ -29,6 +29,7 @@ struct MoreOptions {
   // The model's negative_rate, and what the caller says of the tables: as much of their negative
   // rows is kept, or, if it is 1, they hold no more. 0: nothing was said.
   double model_negatives = 1, table_negatives = 0;
+  double eval_negatives = 1;  // the share of its negative rows that eval_source holds
 };
 
 struct MoreData {
@@ -36,8 +37,9 @@ struct MoreData {
   std::string eval_source;  // empty: as before
   // The share of positive labels to expect: that of the tables with the rows that are held out of
   // them, or MoreOptions::share, if chance explains the difference. So the same command has the
-  // same share again. 0: the tables hold a part of the negative rows only. nullopt: no tables.
+  // same share again. Negative rows that the tables lack count. nullopt: no tables.
   std::optional<double> share;
+  double eval_negatives = 1;          // the share of its negative rows that eval_source holds
   bool exact_share = false;           // eval_source holds a random part of these rows
   uint64_t max_keys = 0;              // of a sample, over all slots; 0: not converted, so not known
   std::vector<std::string> warnings;  // for the log of the run

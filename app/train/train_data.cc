@@ -92,6 +92,7 @@ absl::Status ApplyMore(const TrainData& data, TrainRunOptions* options, const Ta
   more.test = data.table.final_test();
   more.workers = options->worker.world_size;
   more.share = config.cistern.calibrate;
+  more.eval_negatives = config.cistern.eval_negative_rate;
   more.model_negatives = config.cistern.negative_rate;
   more.table_negatives = data.table.negative_rate;
   more.columns = data.table.columns;
@@ -110,6 +111,10 @@ absl::Status ApplyMore(const TrainData& data, TrainRunOptions* options, const Ta
         absl::StrCat("cistern.calibrate_exact=", converted.exact_share ? "true" : "false"));
   }
   if (!converted.eval_source.empty()) set("layers.0.eval_source", converted.eval_source);
+  if (!converted.eval_source.empty() && converted.eval_negatives != more.eval_negatives) {
+    options->model.set.push_back(
+        absl::StrCat("cistern.eval_negative_rate=", converted.eval_negatives));
+  }
   options->warnings = std::move(converted.warnings);
   options->more = true;
   return GrowBound(converted.max_keys, calls, &options->model);

@@ -271,6 +271,24 @@ class SampledNegatives(unittest.TestCase):
         refused = self.run_of("train", "whole", "--resume", "--more", "day2.csv", "--negative-rate", 0.1, code=2)
         self.assertIn("was trained on all negative rows", refused.err)
 
+    def test_days_that_were_sampled_before(self):
+        """Rows that are held out of them lack as many negative ones. Two days, as errors add up."""
+        self.run_of("train", "train.csv", "--negative-rate", 0.1, "--model", "lr", "--out", "days")
+        draw = random.Random(4)
+        for name, seed in (("day3.csv", 4), ("day4.csv", 5)):
+            self.write(name, (row for row in self.rows_of(40000, seed) if row["click"] or draw.random() < 0.1))
+            told = self.run_of("train", "days", "--resume", "--more", name, "--negative-rate", 1)
+            self.assertNotIn("the mean prediction is", told.err)
+            sums = json.loads((self.folder / "days/evaluation.json").read_text(encoding="utf-8"))
+            self.assertLess(abs(sums["predicted"] / sums["weight"] / self.share - 1), 0.15)
+        self.assertLess(abs(self.mean_prediction("days")[0] / self.share - 1), 0.08)
+        # Data that is named, and the rows of a later day that is sampled here, lack none.
+        facts = self.run_of("eval", "days", "--data", "test.csv", "--json").json()
+        self.assertEqual(facts["samples"], 20000)
+        self.run_of("train", "days", "--resume", "--more", "day2.csv", "--negative-rate", 0.1)
+        model = json.loads((self.folder / "days/model.json").read_text(encoding="utf-8"))
+        self.assertEqual(model["cistern"]["eval_negative_rate"], 1)
+
     def test_the_weight_of_positives_multiplies_the_odds(self):
         self.run_of("init", "train.csv", "--model", "lr", "--out", "made")
         for part in ("train", "test"):

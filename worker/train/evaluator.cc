@@ -56,6 +56,14 @@ absl::StatusOr<Groups> GroupsOf(const data::Pass& pass, const data::HostBatch& b
   return groups;
 }
 
+// Makes each negative sample count for those that were left out, of which `rate` are there.
+void WeighNegatives(double rate, ScoredBatch* scored) {
+  scored->weights.resize(scored->samples, 1.0f);
+  for (size_t i = 0; i < scored->samples; ++i) {
+    if (scored->labels[i] <= 0.5f) scored->weights[i] /= static_cast<float>(rate);
+  }
+}
+
 // The log-odds of each label: its logit or, for two classes, that of the second class (loss.h).
 std::vector<double> MarginsOf(const std::vector<float>& logits, size_t predictions) {
   if (logits.size() == predictions) return {logits.begin(), logits.end()};
@@ -210,6 +218,9 @@ absl::Status Evaluator::Score(const data::Pass& pass, const std::vector<bool>* i
                               absl::Span<model::PassTable* const> tables, bool has_groups,
                               const Visit& visit, const Inspect& inspect,
                               const std::vector<std::vector<bool>>* unseen, Scores* scores) {
+  // Of eval_source, but not of other files or of the passes of a stream.
+  const bool is_eval_source = is_drawn == nullptr && files_.empty() && open_ == nullptr;
+  const double negative_rate = is_eval_source ? config_.cistern.eval_negative_rate : 1;
   std::vector<float> logits;
   for (size_t i = 0; i < pass.batches.size(); ++i) {
     if (is_drawn != nullptr && !(*is_drawn)[i]) continue;
@@ -223,6 +234,7 @@ absl::Status Evaluator::Score(const data::Pass& pass, const std::vector<bool>* i
     scored.samples = batch.size;
     scored.labels = batch.label;
     scored.weights = batch.weight;
+    if (negative_rate < 1) WeighNegatives(negative_rate, &scored);
     scored.margins = MarginsOf(logits, scored.predictions.size());
     if (config_.cistern.gauc_slot && has_groups) {
       CISTERN_ASSIGN_OR_RETURN(scored.groups,

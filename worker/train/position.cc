@@ -300,7 +300,8 @@ absl::Status CheckSameTraining(const Position& position, const model::ModelConfi
   // Data without a recipe says nothing about how it was made. More data can have a recipe that
   // knows more values.
   const auto is_known = [&](const std::string& key) {
-    const bool is_share = absl::StartsWith(key, "cistern.calibrate");  // of positives in the data
+    const bool is_share =  // of positives in the data, or of its negatives
+        absl::StartsWith(key, "cistern.calibrate") || key == "cistern.eval_negative_rate";
     if (more && (is_data(key) || is_share || IsRate(key) || key == kRecipeValue)) return false;
     return key != kRecipeValue || (values.count(key) > 0 && position.config.count(key) > 0);
   };

@@ -135,10 +135,13 @@ TEST_F(MoreDataTest, KnowsTheShareOfPositivesOfTheNewDays) {
   more = ConvertMore(options_, {});
   ASSERT_TRUE(more.ok()) << more.status();
   EXPECT_NEAR(more->share.value(), 0.5, 1e-9);
-  options_.table_negatives = 1;  // the file lacks half of them
+  EXPECT_EQ(more->eval_negatives, 1);  // of held-out rows none are left out
+  options_.table_negatives = 1;        // the file lacks half of them, and as many held-out ones
   more = ConvertMore(options_, {});
   ASSERT_TRUE(more.ok()) << more.status();
-  EXPECT_EQ(more->share.value(), 0);
+  EXPECT_NEAR(more->share.value(), 1.0 / 3, 1e-9);
+  EXPECT_TRUE(more->exact_share);
+  EXPECT_EQ(more->eval_negatives, 0.5);
   options_.model_negatives = 1;
   options_.valid = Write("valid", 300);
   more = ConvertMore(options_, {});

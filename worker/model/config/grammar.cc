@@ -425,6 +425,12 @@ const ObjectGrammar& CisternGrammar() {
            .Otherwise("1")
            .Above(0)
            .AtMost(1),
+       Number({"eval_negative_rate", &CisternConfig::eval_negative_rate},
+              "the share of the negative samples that layers[0].eval_source holds, if it was "
+              "sampled, too: each weighs 1 / eval_negative_rate in all metrics")
+           .Otherwise("1")
+           .Above(0)
+           .AtMost(1),
        Word({"on_bad_data", &CisternConfig::skips_bad_data}, {"stop", "skip"},
             "a data file that is missing, cut short, corrupt or too new: stop ends the run, skip "
             "leaves out the rest of the file and counts it by cause (skipped_data)")

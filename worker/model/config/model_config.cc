@@ -128,9 +128,11 @@ absl::Status ReadLayers(const Json& root, const std::vector<LayerGrammar>& types
       CISTERN_RETURN_IF_ERROR(ReadData(layers[i], path, &config->data, &config->notes));
       config->data.weighted = config->cistern.sample_weights;
       CISTERN_RETURN_IF_ERROR(MarkKeyWeights(config->cistern.key_weights, &config->data));
-      if (config->cistern.negative_rate < 1 && config->data.label_dim != 1) {
+      const bool trains_on_all = config->cistern.negative_rate == 1;
+      if ((!trains_on_all || config->cistern.eval_negative_rate < 1) &&
+          config->data.label_dim != 1) {
         return ConfigError(
-            "cistern.negative_rate",
+            trains_on_all ? "cistern.eval_negative_rate" : "cistern.negative_rate",
             absl::StrCat("is for models of one label, and layers[0] has ", config->data.label_dim));
       }
       CISTERN_RETURN_IF_ERROR(CheckColumns(config->data, config->cistern.columns, &config->notes));

@@ -196,8 +196,9 @@ struct CisternConfig {
   // The share of the negative samples that the training data holds. The loss knows, so that
   // predictions are those for all samples.
   double negative_rate = 1;
-  bool skips_bad_data = false;  // on_bad_data: skip
-  data::TarColumns columns;     // Tar
+  double eval_negative_rate = 1;  // likewise of the evaluation data: each counts 1 / rate times
+  bool skips_bad_data = false;    // on_bad_data: skip
+  data::TarColumns columns;       // Tar
   uint64_t pass_memory_mb = 1024;
   uint64_t device_memory_mb = 0;       // of a pass's rows on a GPU; 0: what the device offers
   uint32_t day = 0;                    // today, for embeddings with day_id_decay

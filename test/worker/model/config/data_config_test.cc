@@ -150,8 +150,12 @@ TEST(DataConfig, SampledNegativesAreForOneLabel) {
   EXPECT_EQ(ParseOrDie({"cistern.negative_rate=0.25"}).cistern.negative_rate, 0.25);
   EXPECT_THAT(ErrorOf({"cistern.negative_rate=0.25", "layers.data.label.label_dim=2"}),
               HasSubstr("cistern.negative_rate: is for models of one label, and layers[0] has 2"));
+  EXPECT_THAT(ErrorOf({"cistern.eval_negative_rate=0.25", "layers.data.label.label_dim=2"}),
+              HasSubstr("cistern.eval_negative_rate: is for models of one label"));
   for (const char* const bad : {"0", "1.5", "-1"}) {
-    EXPECT_THAT(ErrorOf({absl::StrCat("cistern.negative_rate=", bad)}), HasSubstr("negative_rate"));
+    for (const char* const key : {"cistern.negative_rate", "cistern.eval_negative_rate"}) {
+      EXPECT_THAT(ErrorOf({absl::StrCat(key, "=", bad)}), HasSubstr(key));
+    }
   }
   EXPECT_THAT(ErrorOf({"cistern.positive_weight=0"}), HasSubstr("positive_weight"));
 }

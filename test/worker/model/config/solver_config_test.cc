@@ -92,7 +92,8 @@ TEST(CisternConfig, EachKeyIsStoredInItsMember) {
                               "shuffle": true, "shuffle_files": true,
                               "shuffle_buffer": 7, "streams": 8, "sample_weights": true,
                               "key_weights": ["data1"], "positive_weight": 9,
-                              "negative_rate": 0.75, "on_bad_data": "skip",
+                              "negative_rate": 0.75, "eval_negative_rate": 0.875,
+                              "on_bad_data": "skip",
                               "pass_memory_mb": 10, "device_memory_mb": 11, "commit_every": 12,
                               "snapshot_form": "v3", "gpu_products": "tf32",
                               "init_scheme": "exact", "day": 13,
@@ -120,6 +121,7 @@ TEST(CisternConfig, EachKeyIsStoredInItsMember) {
   EXPECT_EQ(cistern.key_weights, std::vector<std::string>{"data1"});
   EXPECT_EQ(cistern.positive_weight, 9);
   EXPECT_EQ(cistern.negative_rate, 0.75);
+  EXPECT_EQ(cistern.eval_negative_rate, 0.875);
   EXPECT_TRUE(cistern.skips_bad_data);
   EXPECT_EQ(cistern.pass_memory_mb, 10u);
   EXPECT_EQ(cistern.device_memory_mb, 11u);
