@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "app/data/missing_file.h"
 #include "worker/data/prepare/table_plan.h"
 #include "worker/data/prepare/unseen_values.h"
@@ -109,13 +111,22 @@ uint32_t LabelDimOf(const data::ConvertSummary& summary) {
   return summary.shape.label_dim - (summary.shape.weighted ? 1 : 0);
 }
 
-const char* WeightlessClassOf(const data::ConvertSummary& summary) {
+std::string WeightFaultOf(const data::ConvertSummary& summary) {
   const bool has_both =
       summary.labels.size() == 1 && summary.positives > 0 && summary.positives < summary.samples;
   const bool positives = summary.positive_weight > 0;
   const bool negatives = summary.weight > summary.positive_weight;
-  if (!has_both || positives == negatives) return nullptr;
-  return positives ? "negative" : "positive";
+  if (has_both && positives != negatives) {
+    return absl::StrCat("the weights of all ", positives ? "negative" : "positive",
+                        " labels are 0");
+  }
+  if (summary.samples < kMinEqualSamples || summary.weight_squares <= 0) return "";
+  const double equal = summary.weight * summary.weight / summary.weight_squares;
+  if (equal >= kMinEqualSamples) return "";
+  return absl::StrFormat(
+      "their weights make %d rows count as %.3g: a few have nearly all of the "
+      "weight",
+      summary.samples, equal);
 }
 
 nlohmann::ordered_json JsonOf(const data::ConvertSummary& summary) {

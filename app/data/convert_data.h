@@ -55,9 +55,13 @@ std::string OptionBesideRecipe(const data::ConvertOptions& options);
 // The label_dim of a model for the data: the weight is no label of it.
 uint32_t LabelDimOf(const data::ConvertSummary& summary);
 
-// Of one label with both classes: "positive" or "negative", whichever has weight 0 in all samples
-// while the other has not, so that a model would not learn it; null if there is none.
-const char* WeightlessClassOf(const data::ConvertSummary& summary);
+// What is wrong with the weights of samples to train on; empty: nothing that is known.
+//   - Of one label with both classes, all weights of one class are 0, and those of the other are
+//     not: a model would not learn it.
+//   - They make samples count as fewer than kMinEqualSamples of one weight, sum(w)^2 / sum(w^2)
+//     (Kish 1965): the model would be of these alone, such as of one row with a weight of 1e9.
+inline constexpr double kMinEqualSamples = 20;
+std::string WeightFaultOf(const data::ConvertSummary& summary);
 
 nlohmann::ordered_json JsonOf(const data::ConvertSummary& summary);
 

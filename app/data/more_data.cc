@@ -112,6 +112,7 @@ void AddTo(const data::ConvertSummary& part, data::ConvertSummary* sum) {
   sum->positives += part.positives;
   sum->weight += part.weight;
   sum->positive_weight += part.positive_weight;
+  sum->weight_squares += part.weight_squares;
   sum->labels.resize(part.labels.size());
   for (size_t i = 0; i < part.labels.size(); ++i) {
     sum->labels[i].positive += part.labels[i].positive;
@@ -210,9 +211,7 @@ absl::StatusOr<data::ConvertSummary> MoreTables::ConvertPart(const std::string& 
 absl::Status MoreTables::CheckClasses() const {
   if (trained_.labels.size() != 1) return CheckLabels();
   if (trained_.samples < kMaxRowsOfOneClass) return absl::OkStatus();
-  if (const char* const weightless = WeightlessClassOf(trained_)) {
-    return RuinError(absl::StrCat("the weights of all ", weightless, " labels are 0"));
-  }
+  if (const std::string fault = WeightFaultOf(trained_); !fault.empty()) return RuinError(fault);
   if (trained_.positives > 0 && trained_.positives < trained_.samples) return CheckShare();
   return RuinError(absl::StrCat("all ", trained_.samples, " labels are ",
                                 trained_.positives == 0 ? "negative" : "positive"));
@@ -295,7 +294,7 @@ double MoreTables::ShareOfPositives() const {
   data::ConvertSummary all = trained_;
   if (options_.valid.empty()) AddTo(tested_, &all);
   const auto negatives = static_cast<double>(all.samples - all.positives);
-  const double kept = are_sampled() ? options_.model_negatives
+  const double kept = are_sampled()       ? options_.model_negatives
                       : all.left_out == 0 ? 1
                                           : negatives / (negatives + all.left_out);
   const double rest = all.weight - all.positive_weight;
@@ -322,8 +321,8 @@ absl::Status MoreTables::ChooseEvaluation(const std::vector<std::string>& tests,
   }
   // Too few to measure anything: with what the run evaluated on so far, if one weight fits both.
   const bool fits = more->eval_negatives == options_.eval_negatives;
-  more->eval_source = fits ? absl::StrCat(options_.eval_source, ",", more->eval_source)
-                           : options_.eval_source;
+  more->eval_source =
+      fits ? absl::StrCat(options_.eval_source, ",", more->eval_source) : options_.eval_source;
   more->eval_negatives = options_.eval_negatives;
   calls_.Note(absl::StrCat(
       "note: the ", tested_.samples, " new rows that are held out ",

@@ -86,16 +86,13 @@ const data::ConvertSummary::Label* LabelOfOneClass(const data::ConvertSummary& s
   return nullptr;
 }
 
-// Refuses weights of which those of one label are all 0: that class would not exist.
-absl::Status CheckClassWeights(const data::ConvertSummary& trained, const std::string& path) {
-  const char* const weightless = WeightlessClassOf(trained);
-  if (weightless == nullptr) return absl::OkStatus();
-  return WithFix(
-      WithOptions(absl::InvalidArgumentError(absl::StrCat(path, ": the weights of all ", weightless,
-                                                          " labels are 0: both classes are "
-                                                          "needed")),
-                  {"weight"}),
-      "check the column of the weights, or leave it out");
+absl::Status CheckWeights(const data::ConvertSummary& trained, const std::string& path) {
+  const std::string fault = WeightFaultOf(trained);
+  if (fault.empty()) return absl::OkStatus();
+  return WithFix(WithOptions(absl::InvalidArgumentError(
+                                 absl::StrCat(path, ": ", fault, ", which would ruin the model")),
+                             {"weight"}),
+                 "check the column of the weights, bound them, or leave it out");
 }
 
 }  // namespace
@@ -223,7 +220,7 @@ absl::StatusOr<TableModel> MakeTableModel(const std::string& path, const TableOp
   CISTERN_ASSIGN_OR_RETURN(const data::ConvertSummary tested,
                            ConvertPart(out, "test", test, calls));
   CISTERN_RETURN_IF_ERROR(ListFirstTable(out, path, calls));
-  CISTERN_RETURN_IF_ERROR(CheckClassWeights(trained, path));
+  CISTERN_RETURN_IF_ERROR(CheckWeights(trained, path));
   for (const data::ConvertSummary* part : {&trained, &tested}) {
     const data::ConvertSummary::Label* const label = LabelOfOneClass(*part);
     if (label == nullptr) continue;

@@ -177,6 +177,26 @@ class Tables(unittest.TestCase):
             self.assertEqual(result.code, 4, str(result))
             self.assertIn("bad.csv: line 9: column 'w'", result.err)
 
+    def test_a_factor_on_all_weights_changes_nothing(self):
+        predictions = []
+        for factor in (1, 1e-6, 1000):
+            self.write("scaled.csv", [{**row, "w": f"{row['w'] * factor:.9g}"} for row in self.rows_of(1000, 4)])
+            self.ok("train", "scaled.csv", "--out", "scaled", "--overwrite", "--weight", "w", "--set", "solver.num_epochs=2")
+            self.ok("predict", "scaled", "--input", "test.csv", "--output", "p.csv")
+            predictions.append([p for _, p, _ in self.predictions("p.csv")])
+        self.assertGreater(max(predictions[0]) - min(predictions[0]), 0.05)
+        for a, b, c in zip(*predictions):
+            self.assertAlmostEqual(a, b, 4)
+            self.assertAlmostEqual(a, c, 4)
+
+    def test_a_row_that_has_all_the_weight_is_refused(self):
+        rows = self.rows_of(400, 3)
+        rows[7]["w"] = 1e9
+        self.write("heavy.csv", rows)
+        result = self.cistern("train", "heavy.csv", "--out", "heavy", "--weight", "w")
+        self.assertEqual(result.code, 2, str(result))
+        self.assertIn("rows count as 1: a few have nearly all of the weight, which would ruin the model (--weight)", result.err)
+
     def test_later_data_of_a_run_brings_its_weights(self):
         more = self.rows_of(2000, 5)
         self.write("more.csv", more)

@@ -115,6 +115,29 @@ TEST_F(ConvertsData, OfFilesThatExist) {
   EXPECT_TRUE(absl::IsCancelled(ConvertData(Options(Write("a", 20000), "a"), calls).status()));
 }
 
+TEST(ConvertData, KnowsThatAFewRowsHaveAllWeight) {
+  data::ConvertSummary summary;
+  summary.labels.resize(1);
+  summary.samples = 1000;
+  summary.positives = 100;
+  // Of one weight, `heavy` samples have another one: (1000 - heavy + heavy * weight)^2 by
+  // 1000 - heavy + heavy * weight^2.
+  const auto fault = [&](double heavy, double weight, double scale) {
+    const double rest = 1000 - heavy;
+    summary.weight = scale * (rest + heavy * weight);
+    summary.positive_weight = summary.weight / 2;
+    summary.weight_squares = scale * scale * (rest + heavy * weight * weight);
+    return WeightFaultOf(summary);
+  };
+  for (const double scale : {1e-9, 1.0, 1e9}) {
+    EXPECT_EQ(fault(0, 0, scale), "");
+    EXPECT_EQ(fault(30, 1e9, scale), "");
+    EXPECT_THAT(fault(1, 1e9, scale), HasSubstr("make 1000 rows count as 1:"));
+    EXPECT_THAT(fault(4, 1e6, scale), HasSubstr("count as 4:"));
+  }
+  EXPECT_EQ(fault(1000, 0, 1), "");  // all are 0
+}
+
 TEST(ConvertData, KnowsAClassWithoutWeight) {
   data::ConvertSummary summary;
   summary.labels.resize(1);
@@ -123,12 +146,11 @@ TEST(ConvertData, KnowsAClassWithoutWeight) {
   const auto weightless = [&](double weight, double positive_weight) {
     summary.weight = weight;
     summary.positive_weight = positive_weight;
-    const char* const found = WeightlessClassOf(summary);
-    return std::string(found == nullptr ? "" : found);
+    return WeightFaultOf(summary);
   };
   EXPECT_EQ(weightless(10, 4), "");
-  EXPECT_EQ(weightless(4, 4), "negative");
-  EXPECT_EQ(weightless(6, 0), "positive");
+  EXPECT_EQ(weightless(4, 4), "the weights of all negative labels are 0");
+  EXPECT_EQ(weightless(6, 0), "the weights of all positive labels are 0");
   EXPECT_EQ(weightless(0, 0), "");  // neither class has any
   summary.positives = 0;
   EXPECT_EQ(weightless(6, 0), "");  // there is one class

@@ -124,6 +124,14 @@ TEST_F(TableModels, NeedRowsOfBothClasses) {
   options = {};
   options.wishes.weight = "w";
   EXPECT_THAT(OptionsOf(refused(WriteText("weights.csv", rows), options)), ElementsAre("weight"));
+  rows = "click,user,price,w\n";  // one row has nearly all of the weight
+  for (int i = 0; i < 400; ++i) {
+    absl::StrAppend(&rows, i % 4 == 0 ? 1 : 0, ",u", i * 7 % 19, ",", i * 37 % 101, ".5,",
+                    i < 2 ? "1e9" : "1", "\n");
+  }
+  const absl::Status heavy = refused(WriteText("heavy.csv", rows), options);
+  EXPECT_THAT(OptionsOf(heavy), ElementsAre("weight"));
+  EXPECT_THAT(std::string(heavy.message()), HasSubstr("rows count as"));
 }
 
 TEST_F(TableModels, EndWhenTheirCallerStops) {

@@ -14,6 +14,7 @@ void ConversionCounts::Add(const SampleBlock& block) {
   for (size_t i = 0; i < block.size; ++i) {
     const double weight = weighted ? block.label[(i + 1) * labels - 1] : 1;
     weight_ += weight;
+    weight_squares_ += weight * weight;
     if (!labels_.empty() && block.label[i * labels] > 0) positive_weight_ += weight;
     for (size_t l = 0; l < labels_.size(); ++l) {
       const float label = block.label[i * labels + l];
@@ -39,6 +40,7 @@ void ConversionCounts::Summarize(const EncoderWork& work, ConvertSummary* summar
   summary->positives = labels_.empty() ? 0 : labels_.front().positive;
   summary->weight = weight_;
   summary->positive_weight = positive_weight_;
+  summary->weight_squares = weight_squares_;
   summary->max_keys = max_keys_;
   summary->dense_sums = dense_;
   for (size_t i = 0; i < recipe_.dense.size(); ++i) {

@@ -30,7 +30,7 @@ class ConversionCounts {
   const Recipe& recipe_;
   std::vector<Slot> slots_;
   std::vector<ConvertSummary::Label> labels_;
-  double weight_ = 0, positive_weight_ = 0;
+  double weight_ = 0, positive_weight_ = 0, weight_squares_ = 0;
   DenseSums dense_;
   uint32_t max_keys_ = 0;
 };

@@ -200,6 +200,7 @@ struct ConvertSummary {
   std::vector<Label> labels;               // without the weight
   uint64_t positives = 0;                  // of the first label
   double weight = 0, positive_weight = 0;  // of the samples, and of these; without weights 1 each
+  double weight_squares = 0;               // their sum
   uint64_t left_out = 0;                   // negative rows, by negative_rate
   uint32_t max_keys = 0;  // maximum per sample: lower bound of max_feature_num_per_sample
   SampleShape shape;      // one sparse input
