@@ -59,6 +59,7 @@ constexpr auto kStreamShareFields = [](auto& fields, auto& share) {
   fields.Value("share", share.share);
   fields.Value("samples", share.samples);
   fields.Value("positives", share.positives);
+  fields.Value("lacks_label", share.lacks_label);
 };
 
 constexpr auto kBestFields = [](auto& fields, auto& best) {

@@ -63,7 +63,9 @@ absl::StatusOr<std::optional<std::string>> StreamScorer::Calibrate(
   const std::vector<ScoreBin>& bins = scored.scores->bins;
   if (bins.empty()) return std::nullopt;
   if (!*share) *share = StreamShare{.share = config_.cistern.calibrate};
-  std::optional<std::string> warning = AddToShare(bins, &**share);
+  bool corrects = false;
+  std::optional<std::string> warning = AddToShare(bins, &**share, &corrects);
+  if (!corrects) return warning;
   CISTERN_RETURN_IF_ERROR(
       model_.ShiftLogits(ShiftToShare(bins, (*share)->share, kMaxShiftOfStream)));
   return warning;

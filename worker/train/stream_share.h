@@ -19,6 +19,10 @@ namespace cistern {
 struct StreamShare {
   double share = 0.5;                 // between 0 and 1
   double samples = 0, positives = 0;  // since the share last moved
+  // The latest samples have less than a tenth of the rarer label that was expected, at least
+  // kMinRarer. A model whose mean is moved back after each of several such passes goes on learning
+  // from them, and its rows take the blame, so only a pass for which the share moved is corrected.
+  bool lacks_label = false;
   bool operator==(const StreamShare&) const = default;
 };
 
@@ -31,6 +35,9 @@ inline constexpr double kMaxOddsStep = 2;
 // samples. Returns a warning if the rows are nearly of one class.
 //
 // bins: of an evaluation, with at least one sample.
-std::optional<std::string> AddToShare(const std::vector<ScoreBin>& bins, StreamShare* share);
+//
+// *corrects: whether the predictions on this pass should be moved to the share.
+std::optional<std::string> AddToShare(const std::vector<ScoreBin>& bins, StreamShare* share,
+                                      bool* corrects);
 
 }  // namespace cistern

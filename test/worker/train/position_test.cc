@@ -38,7 +38,7 @@ Position FullPosition() {
   p.since_train_line = {0.4, 15};
   p.since_pass_line = {0.5, 16};
   p.pass_score = PassScore{{0.71, 0.81, {{"ne", 0.51, "", false}}}, 31, 0.02, 1.1};
-  p.stream_share = StreamShare{0.04, 32.5, 3.25};
+  p.stream_share = StreamShare{0.04, 32.5, 3.25, true};
   p.epoch_samples = 0.6;
   p.score = {0.7, 0.8, {}};
   p.score.metrics = {

@@ -11,9 +11,20 @@ std::vector<ScoreBin> Pass(uint64_t samples, double positives) {
   return {{.index = 0, .samples = samples, .positives = positives, .predicted = 1}};
 }
 
+std::optional<std::string> Add(const std::vector<ScoreBin>& pass, StreamShare* share) {
+  bool corrects = false;
+  return AddToShare(pass, share, &corrects);
+}
+
+bool Corrects(const std::vector<ScoreBin>& pass, StreamShare* share) {
+  bool corrects = false;
+  AddToShare(pass, share, &corrects);
+  return corrects;
+}
+
 double ShareAfter(int passes, uint64_t samples, double positives, double before) {
   StreamShare share = {before};
-  for (int i = 0; i < passes; ++i) AddToShare(Pass(samples, positives), &share);
+  for (int i = 0; i < passes; ++i) Add(Pass(samples, positives), &share);
   return share.share;
 }
 
@@ -21,7 +32,7 @@ double ShareAfter(int passes, uint64_t samples, double positives, double before)
 TEST(StreamShare, AnotherClickRateIsBelievedAtOnce) {
   EXPECT_NEAR(ShareAfter(1, 4000, 120, 0.1), 0.0301983100, 1e-9);
   StreamShare share = {0.1};
-  EXPECT_EQ(AddToShare(Pass(4000, 120), &share), std::nullopt);
+  EXPECT_EQ(Add(Pass(4000, 120), &share), std::nullopt);
   EXPECT_EQ(share.samples, 0);
 }
 
@@ -34,7 +45,7 @@ TEST(StreamShare, SmallPassesAreAddedUp) {
 // The odds are halved: 1/9 becomes 1/18, which is a share of 1/19.
 TEST(StreamShare, RowsOfOneClassMoveItLittle) {
   StreamShare share = {0.1};
-  const std::optional<std::string> warning = AddToShare(Pass(4000, 0), &share);
+  const std::optional<std::string> warning = Add(Pass(4000, 0), &share);
   EXPECT_DOUBLE_EQ(share.share, 1.0 / 19);
   ASSERT_TRUE(warning);
   EXPECT_NE(warning->find("0 of the last 4000 samples"), std::string::npos) << *warning;
@@ -49,9 +60,23 @@ TEST(StreamShare, SmallPassesOfOneClassMoveItAsFar) {
 
 TEST(StreamShare, ReturnsWithTheLabels) {
   StreamShare share = {0.1};
-  AddToShare(Pass(4000, 0), &share);
-  AddToShare(Pass(4000, 400), &share);
+  Add(Pass(4000, 0), &share);
+  Add(Pass(4000, 400), &share);
   EXPECT_NEAR(share.share, 0.1, 0.001);
+}
+
+// After small passes of one class the mean is left as it is, until the other label comes again.
+TEST(StreamShare, SmallPassesOfOneClassAreNotCorrected) {
+  StreamShare share = {0.1};
+  EXPECT_TRUE(Corrects(Pass(100, 10), &share));
+  EXPECT_TRUE(Corrects(Pass(100, 0), &share));  // 10 of 20: chance
+  for (int i = 0; i < 40; ++i) Corrects(Pass(300, 0), &share);
+  EXPECT_FALSE(Corrects(Pass(300, 0), &share));
+  EXPECT_LT(share.share, 1.0 / 18);
+  for (int i = 0; i < 20; ++i) Corrects(Pass(300, 30), &share);
+  EXPECT_TRUE(Corrects(Pass(300, 30), &share));
+  EXPECT_NEAR(share.share, 0.1, 0.01);
+  EXPECT_TRUE(Corrects(Pass(4000, 0), &share));  // large enough to judge alone
 }
 
 TEST(StreamShare, FollowsRowsOfOneClassThatGoOn) {
