@@ -52,7 +52,7 @@ double ExpectedShare(const std::vector<report::ScoreBin>& bins, double share) {
   return DriftedShare(scored, std::min(scored, 1 - scored) * SamplesOf(bins), share);
 }
 
-double ShiftToShare(const std::vector<ScoreBin>& bins, double target, double most) {
+double ShiftToShare(const std::vector<report::ScoreBin>& bins, double target, double most) {
   double low = -most, high = most;
   for (int halving = 0; halving < 60; ++halving) {
     const double middle = (low + high) / 2;

@@ -32,6 +32,7 @@ double ExpectedShare(const std::vector<report::ScoreBin>& bins, double share);
 inline constexpr double kMaxShift = 3;
 inline constexpr double kMaxShiftOfStream = 30;  // undoes what a pass of one class taught
 inline constexpr double kPriorSamples = 100;
-double ShiftToShare(const std::vector<ScoreBin>& bins, double target, double most = kMaxShift);
+double ShiftToShare(const std::vector<report::ScoreBin>& bins, double target,
+                    double most = kMaxShift);
 
 }  // namespace cistern

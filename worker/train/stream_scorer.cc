@@ -9,32 +9,33 @@ namespace cistern {
 namespace {
 
 // Scores would need the updates that are deferred.
-bool DefersUpdates(const ModelConfig& config) {
+bool DefersUpdates(const model::ModelConfig& config) {
   return std::any_of(config.embeddings.begin(), config.embeddings.end(),
-                     [](const EmbeddingConfig& embedding) {
+                     [](const model::EmbeddingConfig& embedding) {
                        return embedding.optimizer.rule.update_type != UpdateType::kLocal;
                      });
 }
 
 // The rows of a stream hold a part of the negative samples if the model says so, but predictions
 // are of all.
-bool Calibrates(const CisternConfig& config) {
+bool Calibrates(const model::CisternConfig& config) {
   return config.calibrate > 0 && config.negative_rate == 1;
 }
 
 }  // namespace
 
-StreamScorer::StreamScorer(const ModelConfig& config, ParameterClient& client, Model& model,
-                           RowStage& stage, DeviceContext& device, ProcessGroup* group)
+StreamScorer::StreamScorer(const model::ModelConfig& config, ParameterClient& client,
+                           model::Model& model, model::RowStage& stage, DeviceContext& device,
+                           group::ProcessGroup* group)
     : config_(config),
       model_(model),
       evaluator_(config, client, model, stage, device, group, LabelRuleOf(config), /*files=*/{},
                  /*max_batches=*/0) {}
 
-std::unique_ptr<StreamScorer> StreamScorer::Create(const ModelConfig& config,
-                                                   ParameterClient& client, Model& model,
-                                                   RowStage& stage, DeviceContext& device,
-                                                   ProcessGroup* group) {
+std::unique_ptr<StreamScorer> StreamScorer::Create(const model::ModelConfig& config,
+                                                   ParameterClient& client, model::Model& model,
+                                                   model::RowStage& stage, DeviceContext& device,
+                                                   group::ProcessGroup* group) {
   if (!config.cistern.stream || DefersUpdates(config)) return nullptr;
   return std::unique_ptr<StreamScorer>(
       new StreamScorer(config, client, model, stage, device, group));
@@ -42,7 +43,7 @@ std::unique_ptr<StreamScorer> StreamScorer::Create(const ModelConfig& config,
 
 absl::StatusOr<std::optional<PassScore>> StreamScorer::Score(const ReadyPass& ready,
                                                              uint64_t draw) {
-  const StreamConfig& stream = *config_.cistern.stream;
+  const model::StreamConfig& stream = *config_.cistern.stream;
   if (!stream.scores) return std::nullopt;
   CISTERN_ASSIGN_OR_RETURN(const EvalSummary scored,
                            evaluator_.ScorePass(ready, stream.score_samples, draw));
@@ -60,7 +61,7 @@ absl::StatusOr<std::optional<std::string>> StreamScorer::Calibrate(
   CISTERN_ASSIGN_OR_RETURN(
       const EvalSummary scored,
       evaluator_.ScorePass(ready, config_.cistern.stream->score_samples, draw));
-  const std::vector<ScoreBin>& bins = scored.scores->bins;
+  const std::vector<report::ScoreBin>& bins = scored.scores->bins;
   if (bins.empty()) return std::nullopt;
   if (!*share) *share = StreamShare{.share = config_.cistern.calibrate};
   bool corrects = false;

@@ -20,9 +20,10 @@ class StreamScorer {
  public:
   // Arguments: as of Evaluator. Null if the model trains on no stream, or if nothing can be scored,
   // because a table defers updates.
-  static std::unique_ptr<StreamScorer> Create(const ModelConfig& config, ParameterClient& client,
-                                              Model& model, RowStage& stage, DeviceContext& device,
-                                              ProcessGroup* group);
+  static std::unique_ptr<StreamScorer> Create(const model::ModelConfig& config,
+                                              ParameterClient& client, model::Model& model,
+                                              model::RowStage& stage, DeviceContext& device,
+                                              group::ProcessGroup* group);
 
   // How good the model is on a pass that it has not seen. nullopt: nobody asks
   // (cistern.stream.score). draw: the number of samples before the pass.
@@ -35,11 +36,11 @@ class StreamScorer {
                                                        std::optional<StreamShare>* share);
 
  private:
-  StreamScorer(const ModelConfig& config, ParameterClient& client, Model& model, RowStage& stage,
-               DeviceContext& device, ProcessGroup* group);
+  StreamScorer(const model::ModelConfig& config, ParameterClient& client, model::Model& model,
+               model::RowStage& stage, DeviceContext& device, group::ProcessGroup* group);
 
-  const ModelConfig& config_;
-  Model& model_;
+  const model::ModelConfig& config_;
+  model::Model& model_;
   Evaluator evaluator_;
 };
 

@@ -13,9 +13,9 @@ double WithOdds(double share, double factor) {
   return odds / (1 + odds);
 }
 
-void AddSamples(const std::vector<ScoreBin>& bins, StreamShare* share) {
+void AddSamples(const std::vector<report::ScoreBin>& bins, StreamShare* share) {
   double samples = 0, positives = 0, total = 0;
-  for (const ScoreBin& bin : bins) {
+  for (const report::ScoreBin& bin : bins) {
     samples += static_cast<double>(bin.samples);
     positives += bin.positives;
     total += bin.total();
@@ -26,7 +26,7 @@ void AddSamples(const std::vector<ScoreBin>& bins, StreamShare* share) {
 
 }  // namespace
 
-std::optional<std::string> AddToShare(const std::vector<ScoreBin>& bins, StreamShare* share,
+std::optional<std::string> AddToShare(const std::vector<report::ScoreBin>& bins, StreamShare* share,
                                       bool* corrects) {
   const double pending = share->samples;
   AddSamples(bins, share);

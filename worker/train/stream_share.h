@@ -37,7 +37,7 @@ inline constexpr double kMaxOddsStep = 2;
 // bins: of an evaluation, with at least one sample.
 //
 // *corrects: whether the predictions on this pass should be moved to the share.
-std::optional<std::string> AddToShare(const std::vector<ScoreBin>& bins, StreamShare* share,
+std::optional<std::string> AddToShare(const std::vector<report::ScoreBin>& bins, StreamShare* share,
                                       bool* corrects);
 
 }  // namespace cistern

@@ -510,7 +510,7 @@ absl::Status Trainer::CalibrateStream(const ReadyPass& ready, Position* next) {
   CISTERN_ASSIGN_OR_RETURN(const std::optional<std::string> warning,
                            stream_scorer_->Calibrate(ready, next->samples, &next->stream_share));
   if (!warning) return absl::OkStatus();
-  Progress progress = Now(RunEvent::kWarning);
+  Progress progress = Now(report::RunEvent::kWarning);
   progress.message = *warning;
   log_.Write(progress);
   return absl::OkStatus();

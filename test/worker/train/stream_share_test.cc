@@ -7,16 +7,16 @@
 namespace cistern {
 namespace {
 
-std::vector<ScoreBin> Pass(uint64_t samples, double positives) {
+std::vector<report::ScoreBin> Pass(uint64_t samples, double positives) {
   return {{.index = 0, .samples = samples, .positives = positives, .predicted = 1}};
 }
 
-std::optional<std::string> Add(const std::vector<ScoreBin>& pass, StreamShare* share) {
+std::optional<std::string> Add(const std::vector<report::ScoreBin>& pass, StreamShare* share) {
   bool corrects = false;
   return AddToShare(pass, share, &corrects);
 }
 
-bool Corrects(const std::vector<ScoreBin>& pass, StreamShare* share) {
+bool Corrects(const std::vector<report::ScoreBin>& pass, StreamShare* share) {
   bool corrects = false;
   AddToShare(pass, share, &corrects);
   return corrects;
