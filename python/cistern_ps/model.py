@@ -114,6 +114,10 @@ class Model:
         """DIN's activation: p x + (1 - p) alpha x, p by the distribution of x. factor: as in batch_norm."""
         return self.layer("PReLU_Dice", x, prelu_dice_param={"alpha": alpha, "eps": eps, "factor": factor})
 
+    def prelu(self, x: Tensor, slope: float = 0.25) -> Tensor:
+        """x above 0, else a trained slope times x, one a column of the last dimension. slope: the first value of all."""
+        return self.layer("PReLU", x, slope=slope)
+
     def sigmoid(self, x: Tensor) -> Tensor:
         """1 / (1 + exp(-x)). Not before a loss, which contains it."""
         return self.layer("Sigmoid", x)

@@ -10,6 +10,15 @@ from paddle_tensors import file_tensor
 from programs import ProgramTest, Samples, run
 
 
+def with_prelu(content):
+    """two_embeddings, with a PReLU before its last layer but the loss."""
+    two_embeddings(content)
+    last = content["layers"][-2]
+    prelu = {"name": "prelu", "type": "PReLU", "bottom": last["bottom"], "top": "prelu"}
+    content["layers"].insert(-2, prelu)
+    last["bottom"] = "prelu"
+
+
 class ExportDnnPlugin(ProgramTest):
     """A model with every layer that has dense parameters."""
 
@@ -17,7 +26,7 @@ class ExportDnnPlugin(ProgramTest):
 
     def setUp(self):
         super().setUp()
-        self.write_model(two_embeddings)
+        self.write_model(with_prelu)
         self.out = self.folder / "plugin"
         self.prefix = self.folder / "files" / "a"
         self.run_ok("cistern", "train", self.config, "--out", self.folder / "run", "--threads", 1,
@@ -49,6 +58,7 @@ class ExportDnnPlugin(ProgramTest):
             self.assertEqual([int(dim) for dim in dims.split(",")], tensors[name][0])
         shapes = [dims for dims, _ in tensors.values()]
         self.assertIn([Samples.DENSE, 2], shapes)  # Multiply
+        self.assertEqual(tensors["prelu.w_0"][0], [WIDTH])
         manifest = json.loads((self.out / "dnn_plugin.json").read_text())
         self.assertEqual([p["name"] for p in manifest["parameters"]], names)
         self.assertEqual([p["shape"] for p in manifest["parameters"]], shapes)
@@ -67,7 +77,7 @@ class ExportDnnPlugin(ProgramTest):
 
     def test_names_that_are_no_file_names_are_refused(self):
         def rename(model):
-            two_embeddings(model)
+            with_prelu(model)
             layer = next(one for one in model["layers"] if one["type"] == "InnerProduct")
             layer["name"] = "a/b"
         self.write_model(rename)

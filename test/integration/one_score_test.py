@@ -161,7 +161,7 @@ class Case:
         top = "all"
         for number in range(draw.randrange(4)):
             name = f"step{number + 1}"
-            kind = draw.choice(["fc", "fc", "BatchNorm", "ELU", "LayerNorm", "MultiCross", "Sigmoid", "PReLU_Dice", "Dropout"])
+            kind = draw.choice(["fc", "fc", "BatchNorm", "ELU", "LayerNorm", "MultiCross", "Sigmoid", "PReLU_Dice", "PReLU", "Dropout"])
             if kind == "fc":
                 width = draw.randrange(4, 20)  # a narrow one may die, and tell nothing
                 layers += [fc(f"{name}_fc", top, width), layer("ReLU", name, f"{name}_fc")]

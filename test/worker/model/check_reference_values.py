@@ -176,6 +176,7 @@ def compute(one, ins, weights):
         "Softmax": lambda: F.softmax(one.get("factor", 1) * x, dim=-1),
         "Scale": lambda: torch.repeat_interleave(x, one["scale_param"]["factor"], dim=1 - one["scale_param"]["axis"]),
         "ReLU": lambda: F.relu(x), "Cast": lambda: x,
+        "PReLU": lambda: F.prelu(x.movedim(-1, 1), weights.take(x.shape[-1])).movedim(1, -1),
         "ELU": lambda: F.elu(x, one["elu_param"]["alpha"]),
     }
     return [outputs[kind]()]

@@ -115,6 +115,10 @@ def dice(x, one):
     return p * x + (1 - p) * constants["alpha"] * x
 
 
+def prelu(x, weights):
+    return np.maximum(x, 0) + weights.take(x.shape[-1]) * np.minimum(x, 0)
+
+
 def softmax(x, one):
     e = np.exp(one.get("factor", 1) * x)
     return e / np.sum(e, axis=-1, keepdims=True)
@@ -238,6 +242,7 @@ def compute(one, ins, weights):
         "ProductLogit": lambda: product_logit(*ins),
         "Sigmoid": lambda: 1 / (1 + np.exp(-x)),
         "PReLU_Dice": lambda: dice(x, one),
+        "PReLU": lambda: prelu(x, weights),
         "Softmax": lambda: softmax(x, one),
         "ReduceMean": lambda: np.mean(x, axis=one["axis"], keepdims=True),
         "Scale": lambda: scale(x, one),
@@ -472,6 +477,8 @@ def cases():
                layer("Reshape", "masked", "a", leading_dim=6 * SLOTS),
                layer("Reshape", "both_ways", "b", leading_dim=2 * SLOTS),
                layer("Concat", ["a", "b", "rest"], "all"), fc("all", "logit", 1), lengths=True)
+    yield case("prelu", embedding("emb", 2), layer("PReLU", "emb", "bent"), layer("Reshape", "bent", "flat"),
+               fc("flat", "fc1", 5), layer("PReLU", "fc1", "p", slope=0.5), fc("p", "logit", 1))
 
 
 def make_batch(draw, labels, masked, lengths):

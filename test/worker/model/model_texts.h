@@ -238,6 +238,16 @@ inline std::string DiceText() {
           Joining("Concat", {"apart", "fc1"}, "all") + "," + FullyConnected("all", "logit", 1));
 }
 
+// PReLU of slots, whose rows share the slopes, and between products.
+inline std::string PReluText() {
+  return WithSgd(
+      OneSparse(),
+      Embedding("emb", "data1", 5, "0") + "," + Simple("PReLU", "emb", "bent", R"("slope": 0.4)") +
+          "," + Simple("Reshape", "bent", "flat") + "," + FullyConnected("flat", "fc1", 7) + "," +
+          Simple("PReLU", "fc1", "prelu1") + "," + Joining("Concat", {"prelu1", "fc1"}, "all") +
+          "," + FullyConnected("all", "logit", 1));
+}
+
 // HugeCTR's samples/bst, smaller: self-attention over the slots, whose lengths a layer computes,
 // with a shortcut, a normalization and a network of its own; attention of one query without a mask,
 // of one head; and what selects from tensors of two and three dimensions.
@@ -400,6 +410,7 @@ inline std::vector<ModelCase> Architectures() {
           {"Attention", AttentionText(), {}},
           {"Din", DinText(), {}},
           {"Dice", DiceText(), {}},
+          {"PRelu", PReluText(), {}},
           {"Bst", BstText(), {}},
           {"DcnV2", DcnV2Text(), {}},
           {"Gru", GruText(), {}},

@@ -237,6 +237,15 @@ Matrix Dice(const Matrix& x, const Matrix& normalized, double alpha) {
   return y;
 }
 
+// slopes: of the columns.
+Matrix PRelu(Matrix x, const double* slopes) {
+  for (size_t i = 0; i < x.values.size(); ++i) {
+    double& v = x.values[i];
+    v = std::max(v, 0.0) + slopes[i % x.columns] * std::min(v, 0.0);
+  }
+  return x;
+}
+
 // x seen as a matrix of its last dimension, and a matrix y of as many rows seen like x.
 Matrix ByLast(const Matrix& x) {
   Matrix y = x;
@@ -393,6 +402,11 @@ constexpr ReferenceFormula kFlatFormulas[] = {
      [](const ReferenceCall& call) { call.y() = Interaction(call.x(), *call.in[1]); }},
     {"BatchNorm", Normalize},
     {"PReLU_Dice", PReluDice},
+    {"PReLU",
+     [](const ReferenceCall& call) {
+       const Matrix rows = ByLast(call.x());
+       call.y() = Like(call.x(), PRelu(rows, call.weights.Take(rows.columns)));
+     }},
     {"ReLU", [](const ReferenceCall& call) { Map(call, [](double v) { return v > 0 ? v : 0; }); }},
     {"ELU",
      [](const ReferenceCall& call) {

@@ -28,6 +28,8 @@ class Collector {
     } else if (layer.type == "LayerNorm") {
       Take("w_0", {count / 2});
       Take("b_0", {count / 2});
+    } else if (layer.type == "PReLU") {
+      Take("w_0", {count});
     } else if (layer.type == "Multiply") {
       const std::vector<uint32_t>& dims = config.own<model::MultiplyConfig>().weight_dims;
       Take("w_0", {dims[0], dims[1]});

@@ -66,6 +66,10 @@ void AddIdentity(LayerNodes& nodes) {
   nodes.Output("Identity", {nodes.Input()});
 }
 
+void AddPrelu(LayerNodes& nodes) {
+  nodes.Output("PRelu", {nodes.Input(), nodes.Weights("slope", {nodes.in().dims.back()})});
+}
+
 std::string Selected(LayerNodes& nodes, const std::vector<uint32_t>& positions) {
   return nodes.Ints("selected", std::vector<int64_t>(positions.begin(), positions.end()));
 }
@@ -223,6 +227,7 @@ constexpr LayerType kTypes[] = {
     {"Dropout", AddIdentity},
     {"ELU", AddElu},
     {"PReLU_Dice", AddDice},
+    {"PReLU", AddPrelu},
     {"Sigmoid", AddSigmoid},
     {"Softmax", AddSoftmax},
     {"Reshape", AddReshape},

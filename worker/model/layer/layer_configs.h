@@ -80,6 +80,10 @@ struct MultiplyConfig {
   InitKind weight_init = InitKind::kDefault;
 };
 
+struct PreluConfig {
+  float slope = 0;
+};
+
 // ReduceSum and ReduceMean.
 struct ReduceConfig {
   uint32_t axis = 0;

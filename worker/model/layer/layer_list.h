@@ -22,6 +22,7 @@
   LAYER(Relu)                       \
   LAYER(Elu)                        \
   LAYER(Dice)                       \
+  LAYER(Prelu)                      \
   LAYER(Sigmoid)                    \
   LAYER(Softmax)                    \
   LAYER(Dropout)                    \
