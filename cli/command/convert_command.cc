@@ -155,7 +155,8 @@ void AddInputFlags(Command& command, ConvertFlags* flags) {
                   "--libsvm-slots single"});
   command.Switch(
       "--any-value", &options.any_value,
-      {"", "libsvm, libffm: accepts and ignores values other than 1; a value of 0 drops the key.",
+      {"",
+       "libsvm, libffm, vw: accepts and ignores values other than 1; a value of 0 drops the key.",
        "--any-value"});
 }
 
@@ -216,7 +217,7 @@ void AddColumnFlags(Command& command, ConvertFlags* flags) {
       "--key-weights", &options.key_weights, true,
       {"COLUMN,...",
        "Sparse columns of several values, each with a weight that its key keeps: "
-       "'a:0.5|b:0.3', or COLUMN=WEIGHTS for a second column of numbers; libsvm, libffm: '*', "
+       "'a:0.5|b:0.3', or COLUMN=WEIGHTS for a second column of numbers; libsvm, libffm, vw: '*', "
        "the values of all features.",
        "--key-weights tags,genres=genre_shares"});
   command.Flag("--separator", &flags->separator,
@@ -228,7 +229,7 @@ void AddKeyFlags(Command& command, ConvertFlags* flags) {
   command.Choice("--keys", &flags->keys,
                  {"auto|raw|hash|signed",
                   "raw: the text is the key; hash: the key is a hash of column and text; signed: "
-                  "integers of either sign; auto: raw for libsvm, else hash.",
+                  "integers of either sign; auto: raw for libsvm and libffm, else hash.",
                   "--keys hash"});
   command.Choice("--key-bits", &flags->key_bits,
                  {"32|64", "Width of keys: input_key_type I32 or I64.", "--key-bits 32"});

@@ -333,11 +333,11 @@ class NormPayload : public PayloadReader {
 
 absl::StatusOr<std::unique_ptr<PayloadReader>> ReadRecipePayload(
     std::shared_ptr<const OwnedEncoder> encoder, const std::vector<uint32_t>& slot_nums) {
-  if (EntryOf(encoder->recipe().layout.format).has_features()) {
+  const TextFormatEntry& format = EntryOf(encoder->recipe().layout.format);
+  if (format.has_features()) {
     return absl::InvalidArgumentError(
-        "messages cannot be lines of libsvm or libffm, which name no columns; train the first "
-        "model "
-        "on a table with columns");
+        absl::StrCat("messages cannot be lines of ", format.word,
+                     ", which name no columns; train the first model on a table with columns"));
   }
   auto text = std::make_unique<TextPayload>(encoder, slot_nums);
   CISTERN_RETURN_IF_ERROR(text->FindColumns());

@@ -14,7 +14,8 @@ namespace {
 
 KeyMode KeysOf(const ConvertOptions& options) {
   if (options.keys != KeyMode::kAuto) return options.keys;
-  return EntryOf(options.format).has_features() ? KeyMode::kRaw : KeyMode::kHash;
+  const TextFormatEntry& format = EntryOf(options.format);
+  return format.has_features() && !format.names ? KeyMode::kRaw : KeyMode::kHash;
 }
 
 // Refuses flags that a format with fixed columns would silently ignore.

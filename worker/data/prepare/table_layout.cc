@@ -173,6 +173,23 @@ bool AreVowpalWabbit(const std::vector<std::string>& lines) {
   });
 }
 
+// Ones, if no feature has another value.
+FeatureValues VwValues(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) {
+    const std::vector<absl::string_view> tokens = LineTokens(line, TextFormat::kVw);
+    const absl::StatusOr<std::vector<VwFeature>> features =
+        VwFeatures(absl::MakeSpan(tokens).subspan(1));
+    if (!features.ok()) continue;  // refused with its line when it is read
+    for (const VwFeature& one : *features) {
+      const size_t colon = one.feature.rfind(':');
+      double value = 1;
+      if (colon != absl::string_view::npos) ReadNumber(one.feature.substr(colon + 1), &value);
+      if (value != 1) return FeatureValues::kWeights;
+    }
+  }
+  return FeatureValues::kOnes;
+}
+
 // What separates the fields of most lines, and how many lines have as many fields as most.
 std::pair<char, std::pair<size_t, size_t>> FindDelimiter(const std::vector<std::string>& lines,
                                                          const std::vector<char>& delimiters) {
@@ -293,12 +310,10 @@ absl::Status FindDelimited(const std::string& path, const LayoutWishes& wishes,
   const bool free = wishes.delimiter == 0 && wishes.columns.empty();
   if (free && FindFeatureLines(lines, layout)) return absl::OkStatus();
   if (free && AreVowpalWabbit(lines)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path,
-        ": its lines are Vowpal Wabbit's (label |namespace feature ...), which Cistern does not "
-        "read: write a table with a column for the label and one for each namespace, the features "
-        "of a namespace with spaces between them; or libffm lines (label "
-        "namespace:feature:value), with numbers for the namespaces"));
+    layout->format = TextFormat::kVw;
+    layout->delimiter = 0;
+    layout->values = VwValues(lines);
+    return absl::OkStatus();
   }
   const std::vector<char> delimiters =
       wishes.delimiter != 0 ? std::vector{wishes.delimiter}

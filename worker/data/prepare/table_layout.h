@@ -13,7 +13,7 @@
 namespace cistern::data {
 
 struct TableLayout {
-  // kCsv; kTsv: tabs, and quotes mean nothing; kLibsvm, kLibffm.
+  // kCsv; kTsv: tabs, and quotes mean nothing; kLibsvm, kLibffm, kVw.
   TextFormat format = TextFormat::kCsv;
   char delimiter = ',';
   bool header = true;
@@ -26,7 +26,7 @@ struct TableLayout {
   std::vector<std::string> parts;  // columns that are parts of others (part_columns.h), likewise
   JsonColumns members;             // of those of its files that are JSON Lines
   bool single_slot = false;        // kLibsvm: its lines differ in their features
-  FeatureValues values = FeatureValues::kOnes;  // kLibsvm, kLibffm
+  FeatureValues values = FeatureValues::kOnes;  // of lines with features
 
   bool has_feature_lines() const { return EntryOf(format).has_features(); }
 };
@@ -45,15 +45,14 @@ struct LayoutWishes {
 //
 // Lines "1 7:0.5 9:1" or "1 0:7:0.5 2:9:1", all of them, are libsvm or libffm. Their values become
 // weights if one is not 1. Libsvm lines have a column for each feature if all have equally many,
-// of value 1; else one for all.
+// of value 1; else one for all. Lines "1 |user u7 |item i3:0.5", all of them, are Vowpal Wabbit's.
 //
 // Else the delimiter is the one of ',', tab, ';', '|' and Hive's \x01 that cuts these lines into
 // equally many fields. The first line is data, not a header, if one of its fields is a number, or
 // if its fields are values of their columns further below. It is a header nevertheless if it counts
 // from 0 (as pandas does), holds a name that was mentioned, or has a text above a column of
 // numbers. kDataLoss: not text, an empty file, or a line that is too long. kInvalidArgument: a
-// single column, from which nothing can be learned; a column of add_columns that no file has; lines
-// of Vowpal Wabbit.
+// single column, from which nothing can be learned; a column of add_columns that no file has.
 absl::StatusOr<TableLayout> FindLayout(const std::string& table, const LayoutWishes& wishes = {});
 
 // For libsvm lines with a column for each feature, of which some have another number of features:

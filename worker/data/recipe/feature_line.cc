@@ -115,9 +115,10 @@ bool SplitLibffm(absl::string_view token, absl::string_view* field, absl::string
   return IsFiniteNumber(texts[2]);
 }
 
-class LibffmLine : public FeatureLine {
+// Lines whose features name their columns.
+class NamedFieldsLine : public FeatureLine {
  public:
-  LibffmLine(FeatureValues values, const std::vector<std::string>& columns)
+  NamedFieldsLine(FeatureValues values, const std::vector<std::string>& columns)
       : values_(values), texts_(columns.empty() ? 0 : columns.size() - 1) {
     for (size_t i = 1; i < columns.size(); ++i) places_[columns[i]] = i - 1;
   }
@@ -125,25 +126,25 @@ class LibffmLine : public FeatureLine {
   absl::Status Split(absl::Span<const absl::string_view> tokens,
                      std::vector<absl::string_view>* fields) override {
     for (std::string& text : texts_) text.clear();
-    for (const absl::string_view token : tokens) CISTERN_RETURN_IF_ERROR(AddToken(token));
+    CISTERN_RETURN_IF_ERROR(AddTokens(tokens));
     fields->insert(fields->end(), texts_.begin(), texts_.end());
     return absl::OkStatus();
   }
 
- private:
-  absl::Status AddToken(absl::string_view token) {
-    absl::string_view field, feature, text;
-    if (!SplitLibffm(token, &field, &feature)) {
-      return absl::DataLossError(absl::StrCat("holds ", Shown(token), ", not field:feature:value"));
-    }
+ protected:
+  virtual absl::Status AddTokens(absl::Span<const absl::string_view> tokens) = 0;
+
+  // feature: "index:value". token: for errors. kind: what the format calls a field.
+  absl::Status Add(absl::string_view kind, absl::string_view field, absl::string_view feature,
+                   absl::string_view token) {
+    absl::string_view text;
     CISTERN_RETURN_IF_ERROR(
         AddContext(ReadFeature(feature, values_, &text), absl::StrCat("holds ", Shown(token))));
     const auto place = places_.find(field);
     if (place == places_.end()) {
-      return absl::DataLossError(
-          absl::StrCat("has a field ", field.substr(0, 40),
-                       ", which the first data did not have: leave "
-                       "the field out, or begin anew with data that has it"));
+      return absl::DataLossError(absl::StrCat("has a ", kind, " ", ShownText(field, 40),
+                                              ", which the first data did not have: leave the ",
+                                              kind, " out, or begin anew with data that has it"));
     }
     if (text.empty()) return absl::OkStatus();
     std::string& all = texts_[place->second];
@@ -151,10 +152,72 @@ class LibffmLine : public FeatureLine {
     return absl::OkStatus();
   }
 
+ private:
   const FeatureValues values_;
   std::map<std::string, size_t, std::less<>> places_;  // of texts_
   std::vector<std::string> texts_;
 };
+
+class LibffmLine : public NamedFieldsLine {
+ public:
+  using NamedFieldsLine::NamedFieldsLine;
+
+ private:
+  absl::Status AddTokens(absl::Span<const absl::string_view> tokens) override {
+    for (const absl::string_view token : tokens) {
+      absl::string_view field, feature;
+      if (!SplitLibffm(token, &field, &feature)) {
+        return absl::DataLossError(
+            absl::StrCat("holds ", Shown(token), ", not field:feature:value"));
+      }
+      CISTERN_RETURN_IF_ERROR(Add("field", field, feature, token));
+    }
+    return absl::OkStatus();
+  }
+};
+
+class VwLine : public NamedFieldsLine {
+ public:
+  using NamedFieldsLine::NamedFieldsLine;
+
+ private:
+  absl::Status AddTokens(absl::Span<const absl::string_view> tokens) override {
+    CISTERN_ASSIGN_OR_RETURN(const std::vector<VwFeature> features, VwFeatures(tokens));
+    for (const VwFeature& one : features) {
+      const size_t colon = one.feature.find(':');
+      const bool alone = colon == absl::string_view::npos;
+      if (colon == 0 || (!alone && !IsFiniteNumber(one.feature.substr(colon + 1)))) {
+        return absl::DataLossError(
+            absl::StrCat("holds ", Shown(one.feature), ", not feature or feature:value"));
+      }
+      const std::string with_value = alone ? absl::StrCat(one.feature, ":1") : "";
+      CISTERN_RETURN_IF_ERROR(Add("namespace", one.space,
+                                  alone ? absl::string_view(with_value) : one.feature,
+                                  one.feature));
+    }
+    return absl::OkStatus();
+  }
+};
+
+// Refuses what is between the label and the first namespace, and changes what a sample counts.
+absl::Status CheckVwHead(absl::Span<const absl::string_view> tokens) {
+  for (size_t i = 0; i < tokens.size() && tokens[i].front() != '\''; ++i) {
+    if (!IsFiniteNumber(tokens[i])) {
+      return absl::DataLossError(
+          absl::StrCat("holds ", Shown(tokens[i]), " before its first namespace"));
+    }
+    double number = 0;
+    ReadNumber(tokens[i], &number);
+    if (number == (i == 0 ? 1 : 0)) continue;
+    return absl::DataLossError(absl::StrCat(
+        i == 0 ? "its importance is " : "its initial prediction is ", Shown(tokens[i]),
+        i == 0 ? ": weights of samples are read from tables only: write a table with a column for "
+                 "the label, one for the weight, and one for each namespace, whose features have "
+                 "spaces between them"
+               : ", which is not used: leave it out"));
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -186,6 +249,10 @@ absl::StatusOr<bool> NextTokens(LineReader& lines, TextFormat format,
   return true;
 }
 
+bool HasLabel(absl::Span<const absl::string_view> tokens) {
+  return !tokens.empty() && tokens[0].find_first_of(":|") == absl::string_view::npos;
+}
+
 std::unique_ptr<FeatureLine> NewLibsvmLine(FeatureValues values, size_t slots) {
   return std::make_unique<LibsvmLine>(values, slots);
 }
@@ -193,6 +260,38 @@ std::unique_ptr<FeatureLine> NewLibsvmLine(FeatureValues values, size_t slots) {
 std::unique_ptr<FeatureLine> NewLibffmLine(FeatureValues values,
                                            const std::vector<std::string>& columns) {
   return std::make_unique<LibffmLine>(values, columns);
+}
+
+std::unique_ptr<FeatureLine> NewVwLine(FeatureValues values,
+                                       const std::vector<std::string>& columns) {
+  return std::make_unique<VwLine>(values, columns);
+}
+
+absl::StatusOr<std::vector<VwFeature>> VwFeatures(absl::Span<const absl::string_view> tokens) {
+  std::vector<VwFeature> features;
+  std::vector<absl::string_view> head;
+  absl::string_view space;  // empty: the line has not begun one
+  for (const absl::string_view token : tokens) {
+    const std::vector<absl::string_view> parts = absl::StrSplit(token, '|');
+    const bool is_tag = space.empty() && parts.size() > 1;  // 'tag|namespace, or tag|namespace
+    if (!parts[0].empty() && !is_tag) {
+      if (space.empty()) {
+        head.push_back(token);
+      } else {
+        features.push_back({space, parts[0]});
+      }
+    }
+    for (size_t i = 1; i < parts.size(); ++i) {
+      if (absl::StrContains(parts[i], ':')) {
+        return absl::DataLossError(absl::StrCat("the namespace ", Shown(parts[i]),
+                                                " has a factor, which is not used: multiply the "
+                                                "values of its features by it"));
+      }
+      space = parts[i].empty() ? absl::string_view(kNoNamespace) : parts[i];
+    }
+  }
+  CISTERN_RETURN_IF_ERROR(CheckVwHead(head));
+  return features;
 }
 
 bool LibffmField(absl::string_view token, absl::string_view* field) {

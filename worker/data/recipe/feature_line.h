@@ -1,5 +1,5 @@
-// Lines of libsvm and libffm, "label index:value ..." and "label field:index:value ...", as the
-// fields of a table.
+// Lines of libsvm, libffm and Vowpal Wabbit, "label index:value ...", "label field:index:value ..."
+// and "label |namespace feature:value ...", as the fields of a table.
 #pragma once
 
 #include <memory>
@@ -34,6 +34,9 @@ std::vector<absl::string_view> LineTokens(absl::string_view line, TextFormat for
 absl::StatusOr<bool> NextTokens(LineReader& lines, TextFormat format,
                                 std::vector<absl::string_view>* tokens);
 
+// Whether the first token is a label: no feature, and no namespace of Vowpal Wabbit.
+bool HasLabel(absl::Span<const absl::string_view> tokens);
+
 // Turns the features of a line into fields.
 //
 // Threads: one at a time.
@@ -55,6 +58,21 @@ std::unique_ptr<FeatureLine> NewLibsvmLine(FeatureValues values, size_t slots);
 // spaces.
 std::unique_ptr<FeatureLine> NewLibffmLine(FeatureValues values,
                                            const std::vector<std::string>& columns);
+
+// columns: the label and the namespaces. A field holds the features of its namespace, separated by
+// spaces; a feature without a value has the value 1.
+std::unique_ptr<FeatureLine> NewVwLine(FeatureValues values,
+                                       const std::vector<std::string>& columns);
+
+// A feature of Vowpal Wabbit, "name" or "name:value", and its namespace: kNoNamespace, if it has
+// none.
+inline constexpr char kNoNamespace[] = "features";
+struct VwFeature {
+  absl::string_view space, feature;
+};
+// The features of a line, from its tokens without the label. A tag ('tag) is skipped. kDataLoss: an
+// importance other than 1, an initial prediction, or a namespace with a factor, which are not used.
+absl::StatusOr<std::vector<VwFeature>> VwFeatures(absl::Span<const absl::string_view> tokens);
 
 // The field of a libffm token "field:index:value"; false if it is none.
 bool LibffmField(absl::string_view token, absl::string_view* field);

@@ -34,7 +34,7 @@ bool HasHistory(const Recipe& recipe) {
 }
 
 // Older programs read recipes without what came later.
-uint64_t FormatOf(const Recipe& recipe) {
+uint64_t FormatOfMeaning(const Recipe& recipe) {
   const auto typed = [](const auto& source) {
     return source.integer || source.list || source.weights;
   };
@@ -51,8 +51,11 @@ uint64_t FormatOf(const Recipe& recipe) {
   if (HasKeyWeights(recipe)) return kRecipeFormatWithoutLogMeans;
   if (!recipe.weight.empty()) return kRecipeFormatWithoutKeyWeights;
   if (later) return kRecipeFormatWithoutWeights;
-  return std::max(EntryOf(recipe.layout.format).recipe_format,
-                  crosses ? kRecipeFormatOfCrosses : kRecipeFormatWithoutCrosses);
+  return crosses ? kRecipeFormatOfCrosses : kRecipeFormatWithoutCrosses;
+}
+
+uint64_t FormatOf(const Recipe& recipe) {
+  return std::max(EntryOf(recipe.layout.format).recipe_format, FormatOfMeaning(recipe));
 }
 
 std::string Difference(const std::string& path, const Json& mine, const Json& other);

@@ -12,7 +12,7 @@ namespace cistern::data {
 
 // A recipe is written in the oldest format that can say it. 2: with crosses; 3: with negative
 // labels, bounds, the forms of values, or a history; 4: with a weight; 5: with weights of keys;
-// 6: with standardized logarithms.
+// 6: with standardized logarithms, or of lines of Vowpal Wabbit.
 inline constexpr uint64_t kRecipeFormat = 6, kRecipeFormatWithoutLogMeans = 5,
                           kRecipeFormatWithoutKeyWeights = 4, kRecipeFormatWithoutWeights = 3,
                           kRecipeFormatOfCrosses = 2, kRecipeFormatWithoutCrosses = 1;

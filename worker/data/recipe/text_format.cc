@@ -26,6 +26,11 @@ bool IsFeature(absl::string_view text, const TextFormatEntry& format) {
          absl::ascii_isdigit(static_cast<unsigned char>(text.front()));
 }
 
+std::unique_ptr<FeatureLine> NewVwFeatures(FeatureValues values,
+                                           const std::vector<std::string>& columns, bool) {
+  return NewVwLine(values, columns);
+}
+
 constexpr TextFormatEntry kFormats[] = {{.format = TextFormat::kCsv,
                                          .word = "csv",
                                          .extensions = ".csv",
@@ -56,6 +61,15 @@ constexpr TextFormatEntry kFormats[] = {{.format = TextFormat::kCsv,
                                          .recipe_format = 3,
                                          .open = OpenLibffm,
                                          .features = NewLibffmFeatures},
+                                        {.format = TextFormat::kVw,
+                                         .word = "vw",
+                                         .extensions = ".vw",
+                                         .delimiter = ' ',
+                                         .packs = false,
+                                         .names = true,
+                                         .recipe_format = 6,
+                                         .open = OpenVw,
+                                         .features = NewVwFeatures},
                                         {.format = TextFormat::kCriteo,
                                          .word = "criteo",
                                          .extensions = "",
@@ -81,7 +95,7 @@ const TextFormatEntry* FindFeatureFormat(absl::Span<const absl::string_view> fea
   if (features.empty()) return nullptr;
   const auto entry =
       std::find_if(std::begin(kFormats), std::end(kFormats), [&](const TextFormatEntry& one) {
-        return one.has_features() && std::all_of(features.begin(), features.end(),
+        return one.colons > 0 && std::all_of(features.begin(), features.end(),
                                                  [&](auto text) { return IsFeature(text, one); });
       });
   return entry == std::end(kFormats) ? nullptr : entry;

@@ -20,7 +20,7 @@ class TextTable;           // text_table.h
 struct TextOptions;        // text_table.h
 
 // The plan of a stopped `cistern data pack` holds the number: none changes.
-enum class TextFormat { kCsv, kTsv, kLibsvm, kCriteo, kLibffm };
+enum class TextFormat { kCsv, kTsv, kLibsvm, kCriteo, kLibffm, kVw };
 
 // All that the other parts know of a format.
 struct TextFormatEntry {
@@ -37,10 +37,13 @@ struct TextFormatEntry {
   const char* columns = "";
   size_t log1p = 0;  // dense features among them, after the label; their transform is log1p
 
-  int colons = 0;  // of a feature, "index:value" or "field:index:value"; 0: lines hold fields
+  // Of a feature, "index:value" or "field:index:value"; 0: lines hold fields, or their features are
+  // no such tokens.
+  int colons = 0;
   // The place of a feature in its line is its column, unless all share one; false: its field is,
   // and has several.
   bool by_position = false;
+  bool names = false;   // features are names, whose keys are hashes, not numbers
   char comment = '\0';  // begins one, up to the end of a line of features; '\0': there is none
 
   uint64_t recipe_format = 1;  // the first format of recipe.json that has the word
@@ -53,7 +56,7 @@ struct TextFormatEntry {
                                            const std::vector<std::string>& columns,
                                            bool single_slot) = nullptr;
 
-  bool has_features() const { return colons > 0; }
+  bool has_features() const { return features != nullptr; }
   // Whether neither a header line nor an option names the columns, and the first is "label".
   bool has_own_columns() const { return has_features() || *columns != '\0'; }
 };

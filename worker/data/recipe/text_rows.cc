@@ -78,10 +78,9 @@ absl::Status AddFeatureLines(const Recipe& recipe, absl::Span<const absl::string
   for (size_t row = 0; row < lines.size(); ++row) {
     const absl::string_view line = absl::StripTrailingAsciiWhitespace(lines[row]);
     const std::vector<absl::string_view> tokens = LineTokens(line, layout.format);
-    const bool labeled = !tokens.empty() && !absl::StrContains(tokens[0], ':');
     fields.clear();
-    CISTERN_RETURN_IF_ERROR(
-        InRow(features->Split(absl::MakeSpan(tokens).subspan(labeled ? 1 : 0), &fields), row));
+    CISTERN_RETURN_IF_ERROR(InRow(
+        features->Split(absl::MakeSpan(tokens).subspan(HasLabel(tokens) ? 1 : 0), &fields), row));
     CISTERN_RETURN_IF_ERROR(InRow(rows->Add(fields), row));
   }
   return absl::OkStatus();

@@ -78,7 +78,7 @@ struct TextOptions {
   std::function<absl::StatusOr<std::vector<std::string>>(const std::vector<std::string>& line)>
       choose_columns = {};
   bool single_slot = false;  // libsvm: one column "features" with values separated by spaces
-  FeatureValues values = FeatureValues::kOnes;  // libsvm, libffm
+  FeatureValues values = FeatureValues::kOnes;  // of formats with features
 };
 
 // Skips empty lines, and lines that repeat the header, as files have that were joined by cat.
@@ -100,5 +100,11 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenLibsvm(const std::string& path,
 // is read once before.
 absl::StatusOr<std::unique_ptr<TextTable>> OpenLibffm(const std::string& path,
                                                       const TextOptions& options);
+
+// Lines of Vowpal Wabbit, "label 'tag|namespace feature feature:value ... |namespace ...". Columns
+// are "label" and the namespaces, in order, as for libffm; features without one are in
+// kNoNamespace. A line without a label has an empty one.
+absl::StatusOr<std::unique_ptr<TextTable>> OpenVw(const std::string& path,
+                                                  const TextOptions& options);
 
 }  // namespace cistern::data

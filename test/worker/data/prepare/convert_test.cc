@@ -415,6 +415,27 @@ TEST_F(ConvertTest, LibffmHasASlotForEachField) {
   EXPECT_THAT(ErrorOf("1 0:7\n", options), HasSubstr("holds no field:feature:value"));
 }
 
+TEST_F(ConvertTest, VowpalWabbitHasASlotForEachNamespace) {
+  ConvertOptions options;
+  options.format = TextFormat::kVw;
+  options.key_weights = {"*"};
+  ASSERT_EQ(Run("1 |user u7 |item i3:0.5 x\n0 1 'tag|user u8\n", options), absl::OkStatus());
+  ASSERT_EQ(summary_.slots.size(), 2u);
+  EXPECT_EQ(summary_.slots[0].column, "item");
+  EXPECT_THAT(block_.label, ElementsAre(1, 0));
+  EXPECT_THAT(Slot(0, 0), ElementsAre(Hash64("item=i3"), Hash64("item=x")));
+  EXPECT_THAT(Slot(0, 1), ElementsAre(Hash64("user=u7")));
+  EXPECT_THAT(Slot(1, 0), ElementsAre());
+  EXPECT_THAT(block_.sparse[0].weights, ElementsAre(0.5f, 1, 1, 1));
+  ConvertOptions other;
+  other.recipe = scratch_.Path("out");
+  other.out = scratch_.Path("other");
+  ASSERT_TRUE(Run("0 |item i3:2\n", other).ok());
+  EXPECT_THAT(Slot(0, 0), ElementsAre(Hash64("item=i3")));
+  std::filesystem::remove_all(scratch_.Path("out"));
+  EXPECT_THAT(ErrorOf("1 u7 i3\n", options), HasSubstr("holds no |namespace feature"));
+}
+
 TEST_F(ConvertTest, LibsvmInOneSlot) {
   ConvertOptions options;
   options.format = TextFormat::kLibsvm;

@@ -535,12 +535,21 @@ TEST_F(TablePlanTest, ARowOfTextsIsNoHeader) {
   EXPECT_EQ(profile_.rows, 120u);
 }
 
-TEST_F(TablePlanTest, LinesOfVowpalWabbitAreRefused) {
-  for (const char* const line : {"1 |u u7 |i i3", "-1 2.0 'tag|f a b:0.5", "0 |f user=3 item=4"}) {
-    EXPECT_THAT(ErrorOf(absl::StrCat(line, "\n", line, "\n")), HasSubstr("Vowpal Wabbit")) << line;
+TEST_F(TablePlanTest, FindsLinesOfVowpalWabbit) {
+  const std::pair<const char*, FeatureValues> cases[] = {
+      {"1 |u u7 |i i3", FeatureValues::kOnes},
+      {"-1 1.0 'tag|f a b:0.5", FeatureValues::kWeights},
+      {"0 |f user=3 item=4:1", FeatureValues::kOnes}};
+  for (const auto& [line, values] : cases) {
+    const auto layout = FindLayout(scratch_.Write("lines", absl::StrCat(line, "\n", line, "\n")));
+    ASSERT_TRUE(layout.ok()) << line << layout.status();
+    EXPECT_EQ(layout->format, TextFormat::kVw) << line;
+    EXPECT_EQ(layout->values, values) << line;
   }
+  EXPECT_THAT(ErrorOf("1 |u u7\n1 2.0 |u u7\n"), HasSubstr("line 2: its importance is '2.0'"));
   for (const char* const line : {"1|u7|i3", "1 | u7 | i3", "a |b c"}) {
-    EXPECT_THAT(ErrorOf(absl::StrCat(line, "\n", line, "\n")), Not(HasSubstr("Vowpal"))) << line;
+    const auto layout = FindLayout(scratch_.Write("lines", absl::StrCat(line, "\n", line, "\n")));
+    EXPECT_TRUE(!layout.ok() || layout->format != TextFormat::kVw) << line;
   }
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+
 namespace cistern::data {
 namespace {
 
@@ -84,6 +86,35 @@ TEST(FeatureLine, ALineOfLibffmHasAFieldPerColumn) {
   EXPECT_TRUE(LibffmField("12:7:1", &field));
   EXPECT_EQ(field, "12");
   EXPECT_FALSE(LibffmField("12:7", &field));
+}
+
+TEST(FeatureLine, ALineOfVowpalWabbitHasAFieldPerNamespace) {
+  const std::vector<std::string> columns = {"label", "features", "item", "user"};
+  const auto fields = [&](const char* text, FeatureValues values = FeatureValues::kWeights) {
+    return FieldsOf(*NewVwLine(values, columns), text, TextFormat::kVw);
+  };
+  EXPECT_THAT(*fields("|user u7 age:0.5 |item i3|user x:0 y"),
+              ElementsAre("", "i3:1", "u7:1 age:0.5 y:1"));
+  EXPECT_THAT(*fields("1 0 'tag| a |item b=2:-1e2 |user"), ElementsAre("a:1", "b=2:-1e2", ""));
+  EXPECT_THAT(*fields("tag|user u", FeatureValues::kOnes), ElementsAre("", "", "u"));
+  EXPECT_THAT(*fields("|user u:3 v:0", FeatureValues::kIgnored), ElementsAre("", "", "u"));
+  EXPECT_THAT(ErrorOf(fields("|user u:3", FeatureValues::kOnes)), HasSubstr("'u:3'"));
+  EXPECT_THAT(ErrorOf(fields("|city u")), HasSubstr("has a namespace city"));
+  for (const char* const token : {"u:", ":1", "u:x", "u:v:1", "u:nan"}) {
+    EXPECT_THAT(ErrorOf(fields(absl::StrCat("|user ", token).c_str())), HasSubstr(token));
+  }
+  EXPECT_THAT(ErrorOf(fields("2.5 |user u")), HasSubstr("its importance is '2.5'"));
+  EXPECT_THAT(ErrorOf(fields("1 0.5 |user u")), HasSubstr("its initial prediction is '0.5'"));
+  EXPECT_THAT(ErrorOf(fields("x |user u")), HasSubstr("'x' before its first namespace"));
+  EXPECT_THAT(ErrorOf(fields("|user:2 u")), HasSubstr("'user:2' has a factor"));
+}
+
+TEST(FeatureLine, ALabelIsNoFeature) {
+  EXPECT_TRUE(HasLabel({"1", "7:1"}));
+  EXPECT_TRUE(HasLabel({"-1", "'tag|a"}));
+  EXPECT_FALSE(HasLabel({"7:1"}));
+  EXPECT_FALSE(HasLabel({"|a", "b"}));
+  EXPECT_FALSE(HasLabel({}));
 }
 
 TEST(FeatureLine, TokensAreBetweenSpacesAndTabs) {

@@ -247,6 +247,12 @@ TEST_F(TextSamplesTest, LinesOfLibsvmAreRowsWithOrWithoutALabel) {
               HasSubstr("row 0: holds '0:5:2': the value of a key must be 1"));
   EXPECT_THAT(std::string(EncodeLines(*Encoder(recipe), {"1:5:1"}, {2}, &block_).message()),
               HasSubstr("has a field 1, which the first data did not have"));
+  recipe.layout = {TextFormat::kVw, ',', true, false, false, {"label", "item", "user"}};
+  recipe.slots = {{"item", false, ' '}, {"user", false, ' '}};
+  ASSERT_EQ(EncodeLines(*Encoder(recipe), {"|user 7 8", "1 'tag|item 5"}, {2}, &block_),
+            absl::OkStatus());
+  EXPECT_THAT(block_.sparse[0].keys, ElementsAre(7, 8, 5));
+  EXPECT_THAT(block_.sparse[0].offsets, ElementsAre(0, 0, 2, 3, 3));
 }
 
 TEST_F(TextSamplesTest, ListsHaveTheSeparatorOfTheRecipe) {
