@@ -29,6 +29,7 @@ void AddDataCommands(Command& root) {
   AddConvertCommand(data);
   AddCriteoCommand(data);
   AddGenerateCommand(data);
+  AddHeadCommand(data);
   AddInspectCommand(data);
   AddKeysetCommand(data);
   AddLookupCommand(data);

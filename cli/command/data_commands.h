@@ -1,4 +1,4 @@
-// cistern data convert, criteo, generate, inspect, keyset, lookup and pack.
+// cistern data convert, criteo, generate, head, inspect, keyset, lookup and pack.
 #pragma once
 
 #include <iterator>
@@ -14,6 +14,7 @@ namespace cistern::cli {
 void AddConvertCommand(Command& data);
 void AddCriteoCommand(Command& data);
 void AddGenerateCommand(Command& data);
+void AddHeadCommand(Command& data);
 void AddInspectCommand(Command& data);
 void AddPackCommand(Command& data);
 void AddKeysetCommand(Command& data);

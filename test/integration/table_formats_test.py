@@ -216,6 +216,20 @@ class TableFormatsTest(unittest.TestCase):
         result = self.cistern("data", "convert", "--input", "bars.parquet", "--out", "x", code=4)
         self.assertIn("row 1", result.err)
 
+    def test_the_head_is_that_of_every_format(self):
+        def head(table, *flags):
+            return self.cistern("data", "head", table, "--rows", "3", *flags).out
+
+        first = json.loads(head("train.csv", "--json"))
+        self.assertEqual(first["columns"], HEADER)
+        self.assertEqual([row[4] for row in first["rows"]], [row[4] for row in self.rows[:3]])
+        self.assertEqual(json.loads(head("train.tsv", "--json"))["rows"], first["rows"])
+        self.assertEqual(len(json.loads(head("train.parquet", "--json"))["rows"]), 3)
+        lines = [line.split() for line in head("train.csv").splitlines()]
+        self.assertEqual(lines[0], ["COLUMN", "ROW", "1", "ROW", "2", "ROW", "3"])
+        self.assertEqual(lines[5], ["user", *(row[4] for row in self.rows[:3])])
+        self.assertIn("none.csv", self.cistern("data", "head", "none.csv", code=2).err)
+
     def test_text_has_a_key_and_the_key_its_texts(self):
         self.convert("train.csv", "--multi", "tags")
         said = self.cistern("data", "lookup", "user=u3", "tags=t5", "--recipe", "data_train.csv", "--json")
