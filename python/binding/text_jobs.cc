@@ -19,6 +19,7 @@
 #include "app/data/generate_data.h"
 #include "app/data/pack_data.h"
 #include "app/data/table_file.h"
+#include "app/data/table_head.h"
 #include "app/run/run_folder.h"
 #include "python/binding/errors.h"
 
@@ -217,6 +218,23 @@ std::string CriteoRun(const std::vector<Path>& days, const Path& out, nb::dict g
       });
 }
 
+std::string HeadRun(const std::vector<Path>& tables, nb::dict given) {
+  Keywords keywords(std::move(given));
+  app::TableHeadOptions options;
+  keywords.Read("rows", &options.rows);
+  keywords.ReadCharacter("delimiter", &options.delimiter);
+  keywords.ReadNames("columns", &options.columns);
+  keywords.ReadNames("add_column", &options.add_columns);
+  keywords.CheckAllRead("data.head");
+  const std::vector<std::string> files = TextsOf(tables);
+  return RunJob(nb::none(), [options, files](const app::JobCalls&) mutable -> absl::StatusOr<Json> {
+    CISTERN_ASSIGN_OR_RETURN(options.table,
+                             app::JoinTables(files.front(), {files.begin() + 1, files.end()}));
+    CISTERN_ASSIGN_OR_RETURN(const app::TableHead head, app::ReadTableHead(options));
+    return app::JsonOf(head);
+  });
+}
+
 std::string InitRun(const std::vector<Path>& tables, const Path& out, bool overwrite,
                     nb::dict given, nb::object on_line) {
   Keywords keywords(std::move(given));
@@ -295,6 +313,7 @@ void BindTextJobs(nb::module_& module) {
   module.def("pack_run", &PackRun, "input"_a, "out"_a, "options"_a);
   module.def("criteo_run", &CriteoRun, "days"_a, "out"_a, "options"_a);
   module.def("generate_run", &GenerateRun, "out"_a, "options"_a);
+  module.def("head_run", &HeadRun, "tables"_a, "options"_a);
   module.def("init_run", &InitRun, "tables"_a, "out"_a, "overwrite"_a, "options"_a,
              "on_line"_a.none());
   module.def(

@@ -261,6 +261,17 @@ def convert(inputs: Source, out: "str | os.PathLike[str]", **flags: Any) -> Dict
     return json.loads(_native.convert_run(_paths(inputs), os.fspath(out), flags, None))
 
 
+def head(table: Source, rows: int = 10, **flags: Any) -> Dict[str, Any]:
+    """The first rows of a table (CSV, TSV, Parquet, JSON Lines ..., a folder or several files), as `init` and `train` read them: `cistern data head`.
+
+    flags: delimiter=";", columns=["label", "I1..I13"] of files without a header line, add_column=["brand"]. The result has
+    `columns` and `rows`, a list of texts each.
+    """
+    import json
+
+    return json.loads(_native.head_run(_paths(table), {"rows": integer("rows", rows), **flags}))
+
+
 def pack(inputs: Source, out: "str | os.PathLike[str]", **flags: Any) -> Dict[str, Any]:
     """Packs text (or a model's data set: model="model.json") into tar shards in `out`: `cistern data pack`.
 

@@ -76,6 +76,19 @@ class DataSets(unittest.TestCase):
         self.assertEqual(both[:1003], one)
         self.assertNotEqual(both[1003:], one)
 
+    def test_the_head_of_a_table_is_what_training_reads(self):
+        path = pathlib.Path(self.folder.name)
+        (path / "head.jsonl").write_text('{"click": 1, "user": {"id": 7}}\n{"click": 0, "user": {"id": 8}}\n')
+        head = cs.data.head(path / "head.jsonl", rows=1)
+        self.assertEqual((head["columns"], head["rows"]), (["click", "user.id"], [["1", "7"]]))
+        (path / "head.txt").write_text("1;u1\n0;u2\n")
+        head = cs.data.head([path / "head.txt"], delimiter=";", columns=["y", "user"])
+        self.assertEqual((head["columns"], head["rows"]), (["y", "user"], [["1", "u1"], ["0", "u2"]]))
+        with self.assertRaisesRegex(cs.UsageError, "none.csv"):
+            cs.data.head(path / "none.csv")
+        with self.assertRaisesRegex(cs.UsageError, "label"):
+            cs.data.head(path / "head.txt", label="y")
+
     def test_drop_last_leaves_out_what_fills_no_batch(self):
         self.assertEqual([b.size for b in self.open(drop_last=True)], [100] * 10)
 
