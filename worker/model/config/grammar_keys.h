@@ -41,6 +41,7 @@ inline KeyGrammar Bool(BoundName name, std::string meaning) {
 inline KeyGrammar Count(BoundName name, std::string meaning) {
   return MakeKey(std::move(name), JsonKind::kCount, std::move(meaning));
 }
+// Of 0 or more, unless AtLeast or Above says otherwise.
 inline KeyGrammar Number(BoundName name, std::string meaning) {
   return MakeKey(std::move(name), JsonKind::kNumber, std::move(meaning));
 }

@@ -27,13 +27,48 @@ TEST(Grammar, ListsEveryKeyOnceWithAMeaning) {
   for (const LayerGrammar& layer : LayerGrammars()) CheckTable(layer.object);
 }
 
-TEST(Grammar, MatchesTheDocumentation) {
+std::string Configuration() {
   std::ifstream file(CISTERN_SOURCE_DIR "/docs/configuration.md");
   std::ostringstream text;
   text << file.rdbuf();
-  EXPECT_NE(text.str().find(GrammarMarkdown(LayerGrammars())), std::string::npos)
+  return text.str();
+}
+
+TEST(Grammar, MatchesTheDocumentation) {
+  EXPECT_NE(Configuration().find(GrammarMarkdown(LayerGrammars())), std::string::npos)
       << "docs/configuration.md must end with this text:\n"
       << GrammarMarkdown(LayerGrammars());
+}
+
+// HugeCTR's manual describes the types of 2.3.
+TEST(Grammar, TheDocumentationSaysWhatEachOtherLayerComputes) {
+  const std::set<std::string> of_hugectr = {"Add",
+                                            "BatchNorm",
+                                            "BinaryCrossEntropyLoss",
+                                            "Cast",
+                                            "Concat",
+                                            "CrossEntropyLoss",
+                                            "DotProduct",
+                                            "Dropout",
+                                            "ELU",
+                                            "FmOrder2",
+                                            "FusedInnerProduct",
+                                            "InnerProduct",
+                                            "Interaction",
+                                            "MultiCross",
+                                            "MultiCrossEntropyLoss",
+                                            "Multiply",
+                                            "ReLU",
+                                            "ReduceSum",
+                                            "Reshape",
+                                            "Slice"};
+  const std::string all = Configuration(), explained = all.substr(0, all.find("## Objects"));
+  for (const LayerGrammar& layer : LayerGrammars()) {
+    if (layer.role == LayerRole::kData || layer.role == LayerRole::kEmbedding) continue;
+    EXPECT_TRUE(of_hugectr.count(layer.type) == 1 ||
+                explained.find("\n| " + layer.type + " ") != std::string::npos)
+        << layer.type << ": add a row to 'Layers of Cistern' of docs/configuration.md";
+  }
 }
 
 // The keys of `object` that a resumed run may change.

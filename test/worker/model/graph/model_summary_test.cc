@@ -2,6 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "test/worker/model/config/config_parsing.h"
 #include "test/worker/model/model_bench.h"
 #include "test/worker/model/model_texts.h"
@@ -73,6 +79,31 @@ TEST(ModelSummary, ReturnsTheErrorsOfAnInvalidModel) {
   const absl::StatusOr<ModelSummary> summary = Summarize(ParseOrDie({"layers.fc1.bottom=nothing"}));
   EXPECT_THAT(std::string(summary.status().message()),
               testing::StartsWith("model.json: layer 'fc1'"));
+}
+
+// Files of HugeCTR, and everybody who reads the table "dense", need the order of a layer's weights.
+TEST(ModelSummary, TheDocumentationSaysInWhichOrderWeightsAre) {
+  std::ifstream file(CISTERN_SOURCE_DIR "/docs/formats.md");
+  std::ostringstream text;
+  text << file.rdbuf();
+  const std::string all = text.str();
+  const size_t begin = all.find("Weights of a layer:");
+  ASSERT_NE(begin, std::string::npos);
+  std::set<std::string> types;  // of the first column
+  for (const absl::string_view line : absl::StrSplit(
+           absl::string_view(all).substr(begin, all.find("\n\nRows ", begin) - begin), '\n')) {
+    const std::vector<absl::string_view> cells = absl::StrSplit(line, " | ");
+    for (const absl::string_view type : absl::StrSplit(absl::StripPrefix(cells[0], "| "), ", ")) {
+      types.emplace(type);
+    }
+  }
+  for (const ModelCase& one : Architectures()) {
+    for (const LayerSummary& layer : SummaryOf(one.text, one.overrides).layers) {
+      if (layer.parameters == 0) continue;
+      EXPECT_EQ(types.count(layer.type), 1u)
+          << layer.type << ": add a row to 'Weights of a layer' of docs/formats.md";
+    }
+  }
 }
 
 }  // namespace
