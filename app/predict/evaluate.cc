@@ -60,7 +60,8 @@ absl::StatusOr<EvalSummary> EvaluateText(const PredictOptions& options, const On
               options.text.files.front(), result.has_rows ? " has no labels" : " holds no row",
               ", so there is nothing to evaluate")),
           {"data"}),
-      "name rows with the label column of the training; rows without labels can be predicted");
+      "name rows with the label column of the training, or rename the one that is meant; rows "
+      "without labels can be predicted");
 }
 
 }  // namespace
@@ -110,11 +111,16 @@ absl::StatusOr<EvalSummary> EvaluateModel(EvaluateOptions options, const OnNote&
     std::replace(named.begin(), named.end(), std::string("input"), std::string("data"));
     return named.empty() ? std::move(score) : WithOptions(score.status(), named);
   }
-  return WithModel(
-      &options, note,
-      [&](const model::ModelConfig& config, ParameterClient& client, const JobOptions& job) {
-        return Evaluate(config, client, options.data, job);
-      });
+  if (!options.add_columns.empty()) {
+    return WithFix(WithOptions(absl::InvalidArgumentError("columns can be added to tables, not to "
+                                                          "data sets"),
+                               {"add_column"}),
+                   "name rows of text, such as *.csv or *.parquet");
+  }
+  return WithModel(&options, note,
+                   [&](const ModelConfig& config, ParameterClient& client, const JobOptions& job) {
+                     return Evaluate(config, client, options.data, job);
+                   });
 }
 
 absl::StatusOr<EvalSummary> PredictDataSets(EvaluateOptions options, const std::string& output,

@@ -17,6 +17,8 @@ struct EvaluateOptions {
   // File lists, data files, or tables of text (IsTable), which the recipe of the model encodes;
   // read in this order. Evaluation, empty: the model's eval_source.
   std::vector<std::string> data;
+  // Of tables: features that they lack, which are empty in all rows.
+  std::vector<std::string> add_columns = {};
 };
 
 // If options->model.config is a run folder, takes model file, trained model and recipe from it. Of

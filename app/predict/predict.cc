@@ -16,6 +16,7 @@ absl::Status CheckNoTextOptions(const PredictOptions& options) {
   if (!options.text.columns.empty()) given.push_back("columns");
   if (options.text.delimiter != 0) given.push_back("delimiter");
   if (!options.recipe.empty()) given.push_back("recipe");
+  if (!options.add_columns.empty()) given.push_back("add_column");
   if (given.empty()) return absl::OkStatus();
   return WithFix(
       WithOptions(absl::InvalidArgumentError("columns and their encoding can be chosen for rows of "
@@ -43,6 +44,7 @@ absl::Status Resolve(PredictOptions* options, bool is_serving) {
   CISTERN_RETURN_IF_ERROR(TakeTables(options));
   if (options->text.files.empty()) CISTERN_RETURN_IF_ERROR(CheckNoTextOptions(*options));
   CISTERN_ASSIGN_OR_RETURN(options->text.columns, data::ExpandColumns(options->text.columns));
+  CISTERN_ASSIGN_OR_RETURN(options->text.add_columns, data::ExpandColumns(options->add_columns));
   if (!is_serving) CISTERN_RETURN_IF_ERROR(TakeRun(options));
   return CheckOutput(*options);
 }

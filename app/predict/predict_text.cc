@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "app/data/table_file.h"
 #include "app/predict/predict_serving.h"
@@ -16,6 +17,7 @@
 #include "serve/predictor/predict_data.h"
 #include "worker/data/format/label_check.h"
 #include "worker/data/prepare/unseen_values.h"
+#include "worker/data/recipe/part_columns.h"
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/text_samples.h"
 
@@ -69,13 +71,29 @@ struct TextRows {
   }
 };
 
+// Refuses a column that is no feature of the model, so that a misspelled name is not overlooked.
+absl::Status CheckAdded(const data::Recipe& recipe, const std::vector<std::string>& added) {
+  const std::vector<std::string> features = data::FeatureColumns(recipe);
+  const std::vector<std::string> wholes = data::WholesOf(features, recipe.layout.columns);
+  for (const std::string& name : added) {
+    if (std::count(features.begin(), features.end(), name) > 0) continue;
+    if (std::count(wholes.begin(), wholes.end(), name) > 0) continue;
+    return WithOptions(
+        absl::InvalidArgumentError(absl::StrCat("the model reads no column '", name, "'; it reads ",
+                                                absl::StrJoin(wholes, ", "))),
+        {"add_column"});
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<TextRows>> RowsOf(const PredictOptions& options,
                                                  std::shared_ptr<const data::OwnedEncoder> encoder,
                                                  const model::ModelConfig& config) {
   auto rows = std::make_unique<TextRows>();
   rows->encoder = std::move(encoder);
   rows->input = options.text;
-  rows->data.shape = model::ShapeOf(config.data);
+  CISTERN_RETURN_IF_ERROR(CheckAdded(rows->encoder->recipe(), options.text.add_columns));
+  rows->data.shape = ShapeOf(config.data);
   rows->data.labels = data::LabelRule::kProbabilityOrNone;
   const absl::Status fits =
       data::CheckRecipeShape(rows->encoder->recipe(), rows->data.shape, config.solver.wide_keys);

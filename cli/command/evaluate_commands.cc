@@ -27,6 +27,11 @@ void AddSharedFlags(Command& command, app::PredictOptions* flags, const std::str
                 "With --servers it is loaded only if the servers hold no model.",
                 "--model runs/deepfm"});
   command.List("--data", &flags->data, true, {"FILE,...", data_text, "--data test.txt"});
+  command.List("--add-column", &flags->add_columns, true,
+               {"COLUMN,...",
+                "Of tables: columns that the model reads and that are not there; they are empty in "
+                "all rows.",
+                "--add-column brand"});
 }
 
 // Either data files or text.

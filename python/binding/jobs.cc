@@ -212,19 +212,23 @@ std::string TrainRun(const JobArguments& arguments, const RunArguments& run, nb:
 
 app::EvaluateOptions EvaluateOptionsOf(const JobArguments& arguments, const std::string& model_dir,
                                        const std::string& servers,
-                                       const std::vector<std::string>& data) {
+                                       const std::vector<std::string>& data,
+                                       const std::vector<std::string>& add_columns) {
   app::EvaluateOptions options;
   options.model = ModelOf(arguments, servers);
   options.model_dir = model_dir;
   options.data = data;
+  options.add_columns = add_columns;
   return options;
 }
 
 std::string EvaluateRun(const JobArguments& arguments, const std::string& model_dir,
-                        const std::string& servers, const std::vector<std::string>& data) {
+                        const std::string& servers, const std::vector<std::string>& data,
+                        const std::vector<std::string>& add_columns) {
   auto done = std::make_shared<EvalSummary>();
   Check(RunInterruptibly(
-      [options = EvaluateOptionsOf(arguments, model_dir, servers, data), done]() -> absl::Status {
+      [options = EvaluateOptionsOf(arguments, model_dir, servers, data, add_columns),
+       done]() -> absl::Status {
         CISTERN_ASSIGN_OR_RETURN(*done, app::EvaluateModel(options, [](const std::string&) {}));
         return absl::OkStatus();
       },
@@ -242,10 +246,11 @@ struct Predictions {
 // labels of rows of text that have none.
 nb::tuple PredictRun(const JobArguments& arguments, const std::string& model_dir,
                      const std::string& servers, const std::vector<std::string>& data,
-                     const std::string& output, const std::vector<std::string>& keep_columns) {
+                     const std::vector<std::string>& add_columns, const std::string& output,
+                     const std::vector<std::string>& keep_columns) {
   app::PredictOptions options;
   static_cast<app::EvaluateOptions&>(options) =
-      EvaluateOptionsOf(arguments, model_dir, servers, data);
+      EvaluateOptionsOf(arguments, model_dir, servers, data, add_columns);
   options.output = output;
   options.text.keep = keep_columns;
   auto done = std::make_shared<Predictions>();
@@ -326,20 +331,23 @@ void BindJobs(nb::module_& module) {
   module.def(
       "evaluate_run",
       [](const Path& model, const std::vector<std::string>& set, const Path& model_dir,
-         const std::string& servers, const std::vector<Path>& data, int threads) {
+         const std::string& servers, const std::vector<Path>& data,
+         const std::vector<std::string>& add_column, int threads) {
         return EvaluateRun({model.string(), set, "", threads}, model_dir.string(), servers,
-                           TextsOf(data));
+                           TextsOf(data), add_column);
       },
-      "model"_a, "set"_a, "model_dir"_a, "servers"_a, "data"_a, "threads"_a);
+      "model"_a, "set"_a, "model_dir"_a, "servers"_a, "data"_a, "add_column"_a, "threads"_a);
   module.def(
       "predict_run",
       [](const Path& model, const std::vector<std::string>& set, const Path& model_dir,
-         const std::string& servers, const std::vector<Path>& data, const Path& output,
+         const std::string& servers, const std::vector<Path>& data,
+         const std::vector<std::string>& add_column, const Path& output,
          const std::vector<std::string>& keep, int threads) {
         return PredictRun({model.string(), set, "", threads}, model_dir.string(), servers,
-                          TextsOf(data), output.string(), keep);
+                          TextsOf(data), add_column, output.string(), keep);
       },
-      "model"_a, "set"_a, "model_dir"_a, "servers"_a, "data"_a, "output"_a, "keep"_a, "threads"_a);
+      "model"_a, "set"_a, "model_dir"_a, "servers"_a, "data"_a, "add_column"_a, "output"_a,
+      "keep"_a, "threads"_a);
 }
 
 }  // namespace cistern::python

@@ -79,10 +79,12 @@ nb::tuple Predict(serve::Predictor& predictor, size_t samples, nb::handle dense_
 // Rows in `files`, as of cs.predict with the serving folder `folder` that `predictor` is open for;
 // returns as Predict.
 nb::tuple PredictRows(serve::Predictor& predictor, const std::filesystem::path& folder,
-                      const std::vector<std::string>& files) {
+                      const std::vector<std::string>& files,
+                      const std::vector<std::string>& add_column) {
   app::PredictOptions options;
   options.model.config = folder.string();
   options.data = files;
+  options.add_columns = add_column;
   std::vector<float> found;
   const size_t columns = predictor.shape().label_dim;
   const auto keep = [&](absl::Span<const float>, absl::Span<const float> predictions) {
@@ -140,7 +142,7 @@ void BindServing(nb::module_& module) {
       .def_prop_ro("folder", [](const serve::Predictor& p) { return p.version().folder; })
       .def_prop_ro("shape", &ShapeOf)
       .def("predict", &Predict, "samples"_a, "dense"_a, "inputs"_a)
-      .def("predict_rows", &PredictRows, "folder"_a, "files"_a)
+      .def("predict_rows", &PredictRows, "folder"_a, "files"_a, "add_column"_a)
       .def("follow", &Follow);
   module.def("open_serving", &Open, "folder"_a, "threads"_a, "max_samples"_a, "poll_ms"_a,
              "verify"_a, "version"_a);

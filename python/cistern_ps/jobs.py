@@ -260,6 +260,10 @@ def _paths(data: Union[Path, Sequence[Path], None]) -> List[str]:
     return [os.fspath(d) for d in ([data] if isinstance(data, (str, os.PathLike)) else data)]
 
 
+def _names(given: Union[str, Sequence[str]]) -> List[str]:
+    return [given] if isinstance(given, str) else list(given)
+
+
 def _of_run(config: Union[Config, Run], settings: Settings, model: Any) -> "tuple[Config, Dict[str, Any], Any]":
     if isinstance(config, Run):
         return config.config, {**config.settings, **(settings or {})}, model if model is not None else config
@@ -268,23 +272,25 @@ def _of_run(config: Union[Config, Run], settings: Settings, model: Any) -> "tupl
 
 def evaluate(config: Union[Config, Run], model: Union[Run, Path, None] = None, data: Data = None,
              set: Settings = None, fleet: Optional[Fleet] = None, servers: Optional[str] = None,
-             threads: int = 0) -> Dict[str, Any]:
+             threads: int = 0, add_column: Union[str, Sequence[str]] = ()) -> Dict[str, Any]:
     """AUC, log loss and the model's metrics on data, as a dict.
 
     config: the model, or a `Run`, which also says where its rows are. model: a run's folder or a saved model; or
     `fleet`, or `servers`. data: file lists or data files; or rows with labels, which the recipe of the run encodes: tables
-    (*.csv, *.parquet ...), a data frame of pandas, polars or Arrow, or dicts; None: the model's eval_source.
+    (*.csv, *.parquet ...), a data frame of pandas, polars or Arrow, or dicts; None: the model's eval_source. add_column:
+    columns that the model reads and that such rows lack; they are empty in all of them.
     """
     config, settings, model = _of_run(config, set, model)
     with _model_file(config) as path, files_of("data", data) as files:
         if fleet is not None:
             return json.loads(_native.evaluate(fleet.native, path, _set_list(settings), threads, files, ""))
-        return json.loads(_native.evaluate_run(path, _set_list(settings), _folder(model), servers or "", files, threads))
+        return json.loads(_native.evaluate_run(path, _set_list(settings), _folder(model), servers or "", files,
+                                               _names(add_column), threads))
 
 
 def predict(config: Union[Config, Run], model: Union[Run, Path, None] = None, data: Data = None,
             output: Optional[Path] = None, set: Settings = None, servers: Optional[str] = None,
-            threads: int = 0, keep: Union[str, Sequence[str]] = ()) -> Any:
+            threads: int = 0, keep: Union[str, Sequence[str]] = (), add_column: Union[str, Sequence[str]] = ()) -> Any:
     """Probabilities of every sample of `data`, in its order: float32 arrays (label, prediction).
 
     data: as in `evaluate`, with or without labels: without any, label is None; where a row has none, it is -1. output: a
@@ -294,10 +300,10 @@ def predict(config: Union[Config, Run], model: Union[Run, Path, None] = None, da
     config, settings, model = _of_run(config, set, model)
     if data is None:
         raise UsageError("predict needs data, the samples to predict", 'cs.predict(run, data="test.csv")')
-    columns = [keep] if isinstance(keep, str) else list(keep)
     with _model_file(config) as path, files_of("data", data) as files:
         labels, predictions = _native.predict_run(path, _set_list(settings), _folder(model), servers or "", files,
-                                                  "" if output is None else os.fspath(output), columns, threads)
+                                                  _names(add_column), "" if output is None else os.fspath(output),
+                                                  _names(keep), threads)
     if predictions.shape[1] > 1:
         return labels, predictions
     return None if labels is None else labels[:, 0], predictions[:, 0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Dict, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Sequence, Tuple, Union
 
 from . import _native
 from .data import Batch
@@ -53,15 +53,19 @@ class Model:
     def __reduce__(self) -> "Tuple[Any, ...]":
         return type(self), self._opened
 
-    def predict(self, batch: "Union[Batch, Data]") -> Prediction:
+    def predict(self, batch: "Union[Batch, Data]", add_column: "Union[str, Sequence[str]]" = ()) -> Prediction:
         """Predicts a batch of `cistern_ps.data`, or anything with its fields (numpy or torch); or what `cistern_ps.predict`
-        takes: rows as dicts, a data frame, or a table of text, which the recipe of the model encodes.
+        takes: rows as dicts, a data frame, or a table of text, which the recipe of the model encodes. add_column: columns
+        that such rows lack; they are empty in all of them.
         """
+        added = [add_column] if isinstance(add_column, str) else list(add_column)
         if not all(hasattr(batch, field) for field in ("size", "dense", "inputs")):
             if batch is None:
                 raise TypeError("batch: expected a Batch of cistern_ps.data, or rows; got None")
             with files_of("batch", batch) as files:
-                return _prediction(*self._native.predict_rows(self._opened[0], files))
+                return _prediction(*self._native.predict_rows(self._opened[0], files, added))
+        if added:
+            raise UsageError("add_column: columns can be added to rows, not to a batch of keys")
         given: Any = batch
         weights = getattr(given, "key_weights", None) or [None] * len(given.inputs)
         if len(weights) != len(given.inputs):

@@ -204,7 +204,10 @@ MISTAKES = [
     ("train clicks.json --out a --set layers.data.source=train.csv", 4, "convert csv"),
     ("train clicks.json --out clicks.json", 2, "clicks.json", "file"),
     # Predictions, exports, reports.
-    ("predict run --input less.csv --output p.csv", 2, "no column 'city'", "header line"),
+    ("predict run --input less.csv --output p.csv", 2, "no column 'city'", "(--add-column=city)"),
+    ("predict run --input less.csv --output p.csv --add-column ctiy", 2, "reads no column 'ctiy'"),
+    ("predict run --data data/test/file_list.txt --output p.tsv --add-column city", 2, "rows of text"),
+    ("eval run --data data/test/file_list.txt --add-column city", 2, "not to data sets"),
     ("predict run --input badage.csv --output p.csv", 4, "line 2", "'abc' is not a number"),
     ("predict run --output p.csv", 2, "--input", "--data"),
     ("predict run --input test.csv", 2, "--output"),

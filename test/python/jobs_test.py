@@ -392,7 +392,8 @@ class Tables(unittest.TestCase):
         rows = [dict(zip(("click", "user", "price"), line.split(","))) for line in self.table.read_text().splitlines()[1:]]
         columns = {name: [row[name] for row in rows] for name in ("user", "price")}
         columns["price"] = np.array(columns["price"], dtype=float)
-        data = {"rows": rows, "columns": columns, "generator": lambda: iter(rows)}
+        data = {"rows": rows, "columns": columns, "generator": lambda: iter(rows),
+                "upper case": [{name.upper(): value for name, value in row.items()} for row in rows]}
         with contextlib.suppress(ImportError):
             import pandas as pd
 
@@ -418,6 +419,12 @@ class Tables(unittest.TestCase):
                 self.assertEqual((answer.commit, answer.unseen_keys), (served.commit, 0))
         self.assertEqual(cs.predict(run, data={"user": rows[0]["user"], "price": 0.5})[1].tolist(), [expected[0]])
         self.assertEqual(cs.predict(run, data={"user": [rows[0]["user"]], "price": 0.5})[1].shape, (1,))  # a field of several values
+        less = [{"click": row["click"], "price": row["price"]} for row in rows]
+        for call in (lambda **options: cs.predict(run, data=less, **options)[1], lambda **options: served.predict(less, **options)):
+            with self.assertRaisesRegex(cs.UsageError, r"no column 'user'.*\(add_column=user\)"):
+                call()
+            np.testing.assert_array_equal(call(add_column="user"), cs.predict(run, data=[{**row, "user": None} for row in rows])[1])
+        self.assertEqual(cs.evaluate(run, data=less, add_column=["user"])["samples"], 600)
         self.assertEqual([len(part) for part in cs.predict(run, data=self.write("none.csv", []))], [0, 0])
         self.assertEqual(len(served.predict(self.write("none.csv", []))), 0)
         self.assertEqual(cs.evaluate(run, data=rows), {**cs.evaluate(run, data=self.table), "seconds": mock.ANY})

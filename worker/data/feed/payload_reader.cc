@@ -11,7 +11,7 @@
 #include "worker/data/format/norm_file.h"
 #include "worker/data/recipe/arrow_stream.h"
 #include "worker/data/recipe/field_splitter.h"
-#include "worker/data/recipe/json_members.h"
+#include "worker/data/recipe/object_row.h"
 #include "worker/data/recipe/part_columns.h"
 
 namespace cistern::data {
@@ -26,14 +26,9 @@ class TextPayload : public PayloadReader {
         json_columns_(ReadColumns(recipe_)),
         line_parts_(WithoutParts(recipe_.layout.columns), recipe_.layout.columns,
                     recipe_.layout.columns),
-        json_parts_(WholesOf(json_columns_, recipe_.layout.columns), json_columns_,
-                    recipe_.layout.columns),
-        separators_(SeparatorsOf(recipe_)),
+        object_(recipe_, json_columns_),
         splitter_(recipe_.layout.delimiter, EntryOf(recipe_.layout.format).quotes, recipe_.trim),
-        work_(owned_->encoder().NewWork()) {
-    for (size_t i = 0; i < json_columns_.size(); ++i) json_places_[json_columns_[i]] = i;
-    for (size_t i = 0; i < json_parts_.own().size(); ++i) whole_places_[json_parts_.own()[i]] = i;
-  }
+        work_(owned_->encoder().NewWork()) {}
 
   // The places of the columns in both kinds of rows.
   absl::Status FindColumns() {
@@ -108,22 +103,7 @@ class TextPayload : public PayloadReader {
   }
 
   absl::Status ReadObject(SampleBlock* block) {
-    CISTERN_RETURN_IF_ERROR(ReadMembers(NextLine(), separators_, &members_));
-    fields_.assign(json_columns_.size(), absl::string_view());
-    wholes_.assign(json_parts_.own().size(), absl::string_view());
-    for (const JsonMember& member : members_) {
-      const auto place = json_places_.find(member.name);
-      const auto whole = whole_places_.find(member.name);
-      if (whole != whole_places_.end()) wholes_[whole->second] = member.text;
-      if (place == json_places_.end()) continue;
-      if (member.is_nested_list) {
-        return absl::DataLossError(
-            absl::StrCat("'", member.name, "' is a list of objects or lists"));
-      }
-      fields_[place->second] = member.text;
-    }
-    CISTERN_RETURN_IF_ERROR(
-        WithCode(json_parts_.Fill(wholes_, &fields_), absl::StatusCode::kDataLoss));
+    CISTERN_RETURN_IF_ERROR(object_.Read(NextLine(), &fields_));
     return owned_->encoder().Encode(fields_, json_, Labels::kNeeded, slot_nums_, &work_, block);
   }
 
@@ -131,16 +111,14 @@ class TextPayload : public PayloadReader {
   const Recipe& recipe_;
   const std::vector<uint32_t> slot_nums_;
   const std::vector<std::string> json_columns_;
-  RowParts line_parts_, json_parts_;
-  std::map<std::string, size_t> json_places_, whole_places_;
-  const ListSeparators separators_;
+  RowParts line_parts_;
+  ObjectRow object_;
   FieldSplitter splitter_;
   EncoderWork work_;
   RowPlaces line_, json_;
   std::vector<absl::string_view> fields_;
   std::vector<absl::string_view> wholes_;  // with lists and objects instead of their parts
-  std::vector<JsonMember> members_;
-  absl::string_view left_;  // of the message
+  absl::string_view left_;                 // of the message
   std::string place_;
   uint64_t row_ = 0;
 };

@@ -16,8 +16,8 @@
 #include "worker/data/prepare/convert_check.h"
 #include "worker/data/prepare/moments.h"
 #include "worker/data/prepare/number_slots.h"
-#include "worker/data/prepare/ordered_table.h"
 #include "worker/data/prepare/planned_recipe.h"
+#include "worker/data/recipe/ordered_table.h"
 #include "worker/data/recipe/parquet_table.h"
 #include "worker/data/recipe/part_columns.h"
 #include "worker/data/recipe/recipe_folder.h"
@@ -63,8 +63,6 @@ class Conversion {
   // Counts values, and what standardizing needs; writes the vocabulary, if there is one.
   absl::Status Fit(const std::string& folder);
   absl::Status WithColumnFix(const absl::Status& error,
-                             const std::vector<std::string>& columns) const;
-  absl::Status WithRenameFix(const absl::Status& error,
                              const std::vector<std::string>& columns) const;
   absl::Status CountInput();
   absl::Status FitRow(const TextRow& row);
@@ -116,28 +114,6 @@ absl::StatusOr<std::unique_ptr<TextTable>> Conversion::OpenTable(const std::stri
   return OpenInput(options_, columns_, *members_, path);
 }
 
-// error: of a column that a file with a header line lacks. Only a feature may be empty, which hides
-// a name that is misspelled.
-absl::Status Conversion::WithRenameFix(const absl::Status& error,
-                                       const std::vector<std::string>& columns) const {
-  const auto is_absent = [&](const std::string& name) {
-    return std::none_of(columns.begin(), columns.end(), [&](const std::string& column) {
-      return absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(column), name);
-    });
-  };
-  const std::vector<std::string> read = ReadColumns(*recipe_), features = FeatureColumns(*recipe_);
-  const bool only_features = std::all_of(read.begin(), read.end(), [&](const std::string& name) {
-    return !is_absent(name) || std::count(features.begin(), features.end(), name) > 0;
-  });
-  const auto absent = std::find_if(features.begin(), features.end(), is_absent);
-  if (!only_features || absent == features.end()) {
-    return WithMessage(error, absl::StrCat(error.message(), ": rename or add it"));
-  }
-  return WithOptions(
-      WithMessage(error, absl::StrCat(error.message(), ": rename it, or let it be empty")),
-      {absl::StrCat("add_column=", *absent)});
-}
-
 // error: of a column that the table lacks. The first line of a file without a header names none.
 absl::Status Conversion::WithColumnFix(const absl::Status& error,
                                        const std::vector<std::string>& columns) const {
@@ -146,7 +122,9 @@ absl::Status Conversion::WithColumnFix(const absl::Status& error,
     return std::count(columns.begin(), columns.end(), name) > 0;
   });
   const std::vector<std::string>& all = recipe_->layout.columns;
-  if (names_any || !options_.columns.empty()) return WithRenameFix(error, columns);
+  if (names_any || !options_.columns.empty()) {
+    return WithColumnsFix(error, *recipe_, columns, Labels::kNeeded);
+  }
   const std::string names = absl::StrJoin(all, ",");
   if (all.size() == columns.size()) {
     return WithOptions(

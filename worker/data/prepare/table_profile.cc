@@ -9,7 +9,7 @@
 #include "worker/data/prepare/column_name.h"
 #include "worker/data/prepare/key_counter.h"
 #include "worker/data/prepare/laid_out_table.h"
-#include "worker/data/prepare/ordered_table.h"
+#include "worker/data/recipe/ordered_table.h"
 #include "worker/data/recipe/part_columns.h"
 #include "worker/data/recipe/table_files.h"
 #include "worker/data/recipe/value_text.h"

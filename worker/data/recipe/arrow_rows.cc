@@ -388,8 +388,7 @@ void ArrowRows::AddField(const std::string& name, const arrow::DataType& declare
     column.place = static_cast<int>(read_columns_.size()) - 1;
     column.is_interval = intervals_.count(name) > 0 && IsBytes(value, kIntervalBytes);
     if (column.is_list) lists_.push_back(name);
-    const auto separator = separators_.find(name);
-    if (separator != separators_.end()) column.separator = separator->second;
+    column.separator = SeparatorOf(separators_, name);
   }
   places_.push_back(std::move(column));
 }

@@ -102,8 +102,7 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
     }
     JsonMember& list = OpenList();
     if (text.empty()) return true;
-    const auto found = separators_.find(list.name);
-    const char separator = found == separators_.end() ? kListSeparator : found->second;
+    const char separator = SeparatorOf(separators_, list.name);
     if (absl::StrContains(text, separator)) {
       error_ = absl::StrCat("the list '", list.name, "' has a value with '",
                             std::string(1, separator), "', which separates values: replace it");

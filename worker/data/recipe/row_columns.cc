@@ -6,7 +6,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "common/base/nearest_name.h"
 #include "common/base/shown_text.h"
+#include "worker/data/recipe/part_columns.h"
 #include "worker/data/recipe/row_encoder.h"
 
 namespace cistern::data {
@@ -26,13 +28,19 @@ std::string Shown(const std::vector<std::string>& columns) {
   return absl::StrJoin(shown, ", ");
 }
 
-// Names the column that has another case only; "" if there is none.
-std::string AlmostOf(const std::string& name, const std::vector<std::string>& columns) {
+// Names the column that is probably meant, which is none that the training data had; "": none is.
+std::string AlmostOf(const std::string& name, const std::vector<std::string>& columns,
+                     const std::vector<std::string>& known) {
+  std::vector<std::string> others;
   for (const std::string& column : columns) {
-    if (!absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(column), name)) continue;
-    return absl::StrCat(", but '", ShownText(column), "', whose case differs");
+    if (std::count(known.begin(), known.end(), column) == 0) others.push_back(column);
   }
-  return "";
+  const std::string nearest = NearestName(name, others);
+  if (nearest.empty()) return "";
+  if (!absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(nearest), name)) {
+    return absl::StrCat(" (did you mean '", ShownText(nearest), "'?)");
+  }
+  return absl::StrCat(", but several in another case, such as '", ShownText(nearest), "'");
 }
 
 // The way back from CrossText.
@@ -69,9 +77,9 @@ absl::StatusOr<RowPlaces> FindPlaces(const Recipe& recipe, const std::vector<std
   const auto place_of = [&](const std::string& column, const char* role) {
     const auto place = found.find(column);
     if (place != found.end()) return place->second;
-    missing.Update(absl::InvalidArgumentError(
-        absl::StrCat("there is no column '", ShownText(column), "', which the recipe reads (", role,
-                     ")", AlmostOf(column, columns), "; the columns are ", Shown(columns))));
+    missing.Update(absl::InvalidArgumentError(absl::StrCat(
+        "there is no column '", ShownText(column), "', which the recipe reads (", role, ")",
+        AlmostOf(column, columns, recipe.layout.columns), "; the columns are ", Shown(columns))));
     return RowPlaces::kAbsent;
   };
   RowPlaces places;
@@ -97,6 +105,34 @@ absl::StatusOr<RowPlaces> FindPlaces(const Recipe& recipe, const std::vector<std
   }
   CISTERN_RETURN_IF_ERROR(missing);
   return places;
+}
+
+absl::Status WithColumnsFix(const absl::Status& error, const Recipe& recipe,
+                            const std::vector<std::string>& columns, Labels labels) {
+  const auto are_there = [&](const std::vector<std::string>& names) {
+    return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+      return std::any_of(columns.begin(), columns.end(), [&](const std::string& column) {
+        return absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(column), name);
+      });
+    });
+  };
+  const std::vector<std::string> features = FeatureColumns(recipe);
+  std::vector<std::string> absent, others;
+  for (const std::string& name : features) {
+    if (!are_there({name})) absent.push_back(name);
+  }
+  for (const std::string& name : ReadColumns(recipe)) {
+    if (std::count(features.begin(), features.end(), name) == 0) others.push_back(name);
+  }
+  const bool lacks_label = labels == Labels::kNeeded && !are_there(others);
+  if (absent.empty() || absent.size() == features.size() || lacks_label) {
+    return WithMessage(error, absl::StrCat(error.message(), ": rename or add it"));
+  }
+  return WithOptions(
+      WithMessage(error,
+                  absl::StrCat(error.message(), ": rename it, or let ",
+                               absent.size() == 1 ? "it" : "all that are missing", " be empty")),
+      {absl::StrCat("add_column=", absl::StrJoin(WholesOf(absent, recipe.layout.columns), ","))});
 }
 
 absl::StatusOr<std::vector<Key>> RowEncoder::KeysOf(const std::string& column,

@@ -34,6 +34,10 @@ enum class Labels {
 // is missing, and the columns that are there.
 absl::StatusOr<RowPlaces> FindPlaces(const Recipe& recipe, const std::vector<std::string>& columns,
                                      Labels labels);
+// error: of FindPlaces. Adds what to do: rename a column, or, unless a label is missing or all
+// features are, let those that are missing be empty (the option add_column, with their names).
+absl::Status WithColumnsFix(const absl::Status& error, const Recipe& recipe,
+                            const std::vector<std::string>& columns, Labels labels);
 
 // What was met while encoding, and buffers.
 //

@@ -1,10 +1,14 @@
 #include "worker/data/recipe/text_rows.h"
 
+#include <optional>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "worker/data/recipe/feature_line.h"
 #include "worker/data/recipe/field_splitter.h"
+#include "worker/data/recipe/object_row.h"
 #include "worker/data/recipe/part_columns.h"
 
 namespace cistern::data {
@@ -36,7 +40,24 @@ class BlockEncoder {
                              data::FindPlaces(encoder_.recipe(), columns_, Labels::kOptional));
     return absl::OkStatus();
   }
+  // A row that is an object; false: none of its members is a column.
+  absl::StatusOr<bool> AddObject(absl::string_view line) {
+    if (!object_) object_.emplace(encoder_.recipe(), columns_);
+    CISTERN_RETURN_IF_ERROR(object_->Read(line, &texts_));
+    if (!object_->found_any()) return false;
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      if (texts_[i].data() != nullptr) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("the object has no member '", columns_[i],
+                       "': name it so, or send null where its value is missing"));
+    }
+    CISTERN_RETURN_IF_ERROR(Encode(texts_));
+    return true;
+  }
   absl::Status Add(absl::Span<const absl::string_view> fields) {
+    if (IsHeader(fields)) {
+      return absl::InvalidArgumentError("it holds the names of the columns: send rows only");
+    }
     if (fields.size() == columns_.size()) return Encode(fields);
     if (fields.size() == wholes_.own().size()) return AddWhole(fields);
     return absl::InvalidArgumentError(
@@ -49,19 +70,29 @@ class BlockEncoder {
   }
 
  private:
+  bool IsHeader(absl::Span<const absl::string_view> fields) const {
+    constexpr size_t kFewest = 2;  // one field could be a value
+    const auto are = [&](const std::vector<std::string>& names) {
+      return fields.size() >= kFewest &&
+             std::equal(fields.begin(), fields.end(), names.begin(), names.end());
+    };
+    return are(columns_) || are(wholes_.own());
+  }
   absl::Status Encode(absl::Span<const absl::string_view> fields) {
     return encoder_.Encode(fields, places_, Labels::kOptional, slot_nums_, &work_, &block_);
   }
   // A row of whole lists and objects.
   absl::Status AddWhole(absl::Span<const absl::string_view> fields) {
-    std::vector<absl::string_view> texts(columns_.size());
-    CISTERN_RETURN_IF_ERROR(wholes_.Fill(fields, &texts));
-    return Encode(texts);
+    texts_.assign(columns_.size(), absl::string_view());
+    CISTERN_RETURN_IF_ERROR(wholes_.Fill(fields, &texts_));
+    return Encode(texts_);
   }
 
   const RowEncoder& encoder_;
   const std::vector<std::string> columns_;
   RowParts wholes_;
+  std::optional<ObjectRow> object_;       // once a row is one
+  std::vector<absl::string_view> texts_;  // of columns_
   const absl::Span<const uint32_t> slot_nums_;
   EncoderWork work_;
   SampleBlock& block_;
@@ -84,6 +115,13 @@ absl::Status AddFeatureLines(const Recipe& recipe, absl::Span<const absl::string
     CISTERN_RETURN_IF_ERROR(InRow(rows->Add(fields), row));
   }
   return absl::OkStatus();
+}
+
+// A line that is no object can only begin so if it has quotes inside a field without quotes.
+bool MayBeObject(absl::string_view line) {
+  line = absl::StripAsciiWhitespace(line);
+  if (!absl::ConsumePrefix(&line, "{") || !absl::EndsWith(line, "}")) return false;
+  return absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), "\"");
 }
 
 }  // namespace
@@ -123,8 +161,13 @@ absl::Status EncodeLines(const OwnedEncoder& encoder, absl::Span<const absl::str
     // A caller that splits a CRLF file at "\n" leaves "\r".
     absl::ConsumeSuffix(&line, "\n");
     absl::ConsumeSuffix(&line, "\r");
-    CISTERN_RETURN_IF_ERROR(InRow(splitter.Split(line, ends_here, &fields), row));
-    CISTERN_RETURN_IF_ERROR(InRow(rows.Add(fields), row));
+    absl::StatusOr<bool> added = false;
+    if (MayBeObject(line)) added = rows.AddObject(line);
+    if (added.ok() && *added) continue;
+    absl::Status done = splitter.Split(line, ends_here, &fields);
+    if (done.ok()) done = rows.Add(fields);
+    // Of a line that is neither, the object is probably meant.
+    if (!done.ok()) return InRow(added.ok() ? done : added.status(), row);
   }
   return absl::OkStatus();
 }

@@ -27,8 +27,9 @@ absl::Status EncodeFields(const OwnedEncoder& encoder, absl::Span<const absl::st
 
 // The same for rows that are lines, as in a file of the training data's format (CSV with its
 // delimiter, for example) but with these columns only; lines of libsvm and libffm may have their
-// label. A line end after a row (LF, CRLF or CR) is ignored. kInvalidArgument: also another number
-// of fields.
+// label. A row may also be a JSON object with these columns among its members, in any order, and
+// null for a missing value: kInvalidArgument if it lacks one. A line end after a row (LF, CRLF or
+// CR) is ignored. kInvalidArgument: also another number of fields.
 absl::Status EncodeLines(const OwnedEncoder& encoder, absl::Span<const absl::string_view> lines,
                          absl::Span<const uint32_t> slot_nums, SampleBlock* block);
 

@@ -13,6 +13,8 @@
 #include "absl/strings/strip.h"
 #include "worker/data/format/line_reader.h"
 #include "worker/data/recipe/json_table.h"
+#include "worker/data/recipe/known_names.h"
+#include "worker/data/recipe/ordered_table.h"
 #include "worker/data/recipe/parquet_table.h"
 #include "worker/data/recipe/part_columns.h"
 #include "worker/data/recipe/spelling_check.h"
@@ -27,7 +29,8 @@ namespace {
 // Decides what the first line of a delimited file is.
 absl::StatusOr<std::vector<std::string>> ChooseColumns(const Recipe& recipe,
                                                        const std::vector<std::string>& line) {
-  const std::set<std::string> found(line.begin(), line.end());
+  const std::vector<std::string> named_line = KnownNames(line, recipe.layout.columns);
+  const std::set<std::string> found(named_line.begin(), named_line.end());
   const std::vector<std::string> features = FeatureColumns(recipe);
   const std::vector<std::string> all = WithoutParts(recipe.layout.columns);
   const bool named = std::all_of(features.begin(), features.end(),
@@ -95,12 +98,8 @@ absl::Status TextSampleReader::FindColumns() {
       return WithOptions(absl::InvalidArgumentError(what + ": name it among the columns"),
                          {"columns"});
     }
-    if (table_->has_objects()) {
-      return absl::InvalidArgumentError(
-          what + ": add it to the objects, as null where its value is missing");
-    }
-    if (IsParquetFile(path())) {
-      return absl::InvalidArgumentError(what + ": add it, or rename the one that is meant");
+    if (table_->has_objects() || IsParquetFile(path())) {
+      return WithColumnsFix(places.status(), owned_->recipe(), columns, input_.labels);
     }
     if (columns.size() > 1 && std::any_of(columns.begin(), columns.end(), IsFiniteNumber)) {
       return WithOptions(absl::InvalidArgumentError(absl::StrCat(
@@ -109,16 +108,21 @@ absl::Status TextSampleReader::FindColumns() {
                              "columns")),
                          {"columns"});
     }
+    if (columns.size() > 1) {
+      return AddContext(WithColumnsFix(places.status(), owned_->recipe(), columns, input_.labels),
+                        "line 1");
+    }
     return absl::InvalidArgumentError(absl::StrCat(
-        "line 1: ", what,
-        columns.size() == 1 ? ": check the delimiter, which is none of comma, tab, semicolon and |"
-                            : ": add it to the header line and the rows, or rename the one that is "
-                              "meant"));
+        "line 1: ", what, ": check the delimiter, which is none of comma, tab, semicolon and |"));
   }
   places_ = *std::move(places);
   keep_.clear();
   for (const std::string& name : input_.keep) {
-    const auto found = std::find(columns.begin(), columns.end(), name);
+    auto found = std::find(columns.begin(), columns.end(), name);
+    if (const std::string* const other = FindInAnyCase(name, columns);
+        found == columns.end() && other != nullptr) {
+      found = columns.begin() + (other - columns.data());
+    }
     if (found == columns.end()) {
       return WithOptions(
           absl::InvalidArgumentError(absl::StrCat(
@@ -140,6 +144,10 @@ absl::Status TextSampleReader::OpenNext() {
       table_, OpenRecipeTable(owned_->recipe(), path(), input_.delimiter, input_.columns,
                               members_ ? &*members_ : nullptr));
   table_ = WithPartitions(std::move(table_), path(), FeatureColumns(owned_->recipe()));
+  if (!input_.add_columns.empty()) {
+    table_ = WithEmptyColumns(std::move(table_), input_.add_columns);
+    table_ = WithParts(std::move(table_), path(), FeatureColumns(owned_->recipe()));
+  }
   CISTERN_RETURN_IF_ERROR(AddContext(FindColumns(), path()));
   return AddContext(CheckReadable(*table_, FeatureColumns(owned_->recipe())), path());
 }
@@ -194,7 +202,8 @@ absl::StatusOr<size_t> TextSampleReader::Read(size_t max_samples, SampleBlock* b
 }
 
 bool HasFeatures(const Recipe& recipe, const TextTable& table) {
-  return FindPlaces(recipe, table.columns(), Labels::kOptional).ok();
+  return FindPlaces(recipe, KnownNames(table.columns(), recipe.layout.columns), Labels::kOptional)
+      .ok();
 }
 
 constexpr size_t kMaxFirstLine = size_t{1} << 20;
@@ -243,15 +252,17 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenStandardTable(const Recipe& recip
   const std::vector<std::string> features = FeatureColumns(recipe);
   for (const char one : {options.delimiter, ',', '\t', ';', '|'}) {
     if (delimiter != 0 || !options.columns.empty()) break;
-    std::set<std::string> names;
+    std::vector<std::string> names;
     for (absl::string_view name : absl::StrSplit(line, one)) {
       absl::ConsumePrefix(&name, "\xEF\xBB\xBF");
       name = absl::StripAsciiWhitespace(name);
       if (absl::ConsumePrefix(&name, "\"")) absl::ConsumeSuffix(&name, "\"");
-      names.emplace(name);
+      names.emplace_back(name);
     }
-    if (!std::all_of(features.begin(), features.end(),
-                     [&](const std::string& feature) { return names.count(feature) > 0; })) {
+    names = KnownNames(names, recipe.layout.columns);
+    if (!std::all_of(features.begin(), features.end(), [&](const std::string& feature) {
+          return std::count(names.begin(), names.end(), feature) > 0;
+        })) {
       continue;
     }
     options.quotes = options.quotes && one != '\t';
@@ -319,6 +330,7 @@ absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(const Recipe& recipe,
                                                            const JsonColumns* members) {
   CISTERN_ASSIGN_OR_RETURN(std::unique_ptr<TextTable> table,
                            OpenOwnColumns(recipe, path, delimiter, columns, members));
+  table = WithKnownNames(std::move(table), recipe.layout.columns);
   return WithParts(std::move(table), path, FeatureColumns(recipe), recipe.layout.columns);
 }
 

@@ -30,7 +30,8 @@ class KeptColumns {
   std::deque<std::vector<std::string>> rows_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Opens a file of rows that a recipe describes. delimiter, columns: as in TextInput. Without a
+// Opens a file of rows that a recipe describes. Names in another case are those of the
+// recipe (known_names.h). delimiter, columns: as in TextInput. Without a
 // delimiter, that of the training text, or another one of , tab ; | if only that fits. members: of
 // all files of the table that are JSON Lines; null: those of this file.
 absl::StatusOr<std::unique_ptr<TextTable>> OpenRecipeTable(const Recipe& recipe,
@@ -45,8 +46,9 @@ struct TextInput {
   // if it names all columns that the recipe reads. Without a header, a file needs all columns of
   // the training text in their order, with or without the labels.
   std::vector<std::string> columns;
-  std::vector<std::string> keep;      // columns to put into `kept`
-  Labels labels = Labels::kOptional;  // kNeeded: for training
+  std::vector<std::string> add_columns = {};  // columns that are empty in files that lack them
+  std::vector<std::string> keep;              // columns to put into `kept`
+  Labels labels = Labels::kOptional;          // kNeeded: for training
 };
 
 // What was odd about the rows that were read. Complete once their reader has returned its last row.

@@ -18,6 +18,8 @@ namespace cistern::data {
 inline constexpr char kListSeparator = '|';
 // By column: what separates the values of a field for its reader (SeparatorsOf in recipe.h).
 using ListSeparators = std::map<std::string, char>;
+// That of a column, which may have another case (known_names.h).
+char SeparatorOf(const ListSeparators& separators, const std::string& column);
 
 struct TextRow {
   std::vector<absl::string_view> fields;  // one per column; valid until the next row is read

@@ -14,6 +14,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 // label and dense x; slots a (several values) and b.
 class TextSamplesTest : public testing::Test {
@@ -54,6 +55,26 @@ TEST_F(TextSamplesTest, FindsColumnsByName) {
   ASSERT_TRUE(Read("b,more,x,a\nr,7,2,p|q\n").ok());
   ExpectOneSample();
   EXPECT_THAT(block_.label, ElementsAre(-1));
+}
+
+TEST_F(TextSamplesTest, FindsColumnsInAnyCase) {
+  TextInput input;
+  input.keep = {"more"};
+  ASSERT_EQ(Read("B,More,X,Y,A\nr,7,2,1,p|q\n", input), absl::OkStatus());
+  ExpectOneSample();
+  EXPECT_THAT(block_.label, ElementsAre(1));
+  EXPECT_THAT(kept_.Take(), ElementsAre("7"));
+  ASSERT_EQ(Read("B;X;A\nr;2;p|q\n"), absl::OkStatus());  // and another delimiter
+  ExpectOneSample();
+}
+
+TEST_F(TextSamplesTest, AddedColumnsAreEmptyWhereTheyAreNotThere) {
+  TextInput input;
+  input.add_columns = {"x", "a"};
+  ASSERT_EQ(Read("b,a\nr,p|q\n", input), absl::OkStatus());
+  EXPECT_THAT(block_.dense, ElementsAre(0));  // Dense::missing
+  EXPECT_THAT(block_.sparse[0].keys, ElementsAre(Hash64("a=p"), Hash64("a=q")));
+  EXPECT_THAT(block_.sparse[1].keys, ElementsAre(Hash64("b=r")));
 }
 
 TEST_F(TextSamplesTest, ReadsLabelsThatAreThere) {
@@ -155,12 +176,19 @@ TEST_F(TextSamplesTest, ReadsStandardInputByItsFirstLine) {
 }
 
 TEST_F(TextSamplesTest, RefusesOtherColumnsWithPlaceAndFix) {
-  EXPECT_THAT(Read("a,b\np,r\n").message(),
+  const absl::Status less = Read("a,b\np,r\n");
+  EXPECT_THAT(less.message(),
               HasSubstr("in.csv: line 1: there is no column 'x', which the recipe reads (a dense "
-                        "feature); the columns are a, b: add it"));
-  EXPECT_THAT(Read("A,b,x\np,r,2\n").message(),
-              HasSubstr("there is no column 'a', which the recipe reads (a slot), but 'A', whose "
-                        "case differs"));
+                        "feature); the columns are a, b: rename it, or let it be empty"));
+  EXPECT_THAT(OptionsOf(less), ElementsAre("add_column=x"));
+  EXPECT_THAT(OptionsOf(Read("a,c\np,r\n")), ElementsAre("add_column=x,b"));
+  EXPECT_THAT(Read("a,b,xx\np,r,2\n").message(),
+              HasSubstr("(a dense feature) (did you mean 'xx'?)"));
+  const absl::Status two = Read("b,x,A,A \nr,2,p,p\n");
+  EXPECT_THAT(two.message(), HasSubstr("but several in another case, such as 'A'"));
+  EXPECT_THAT(OptionsOf(two), IsEmpty());
+  // All of them: not the data of this model.
+  EXPECT_THAT(OptionsOf(Read("c,d,e\np,r,2\n")), IsEmpty());
   EXPECT_THAT(Read("p|q,2,r\n", {}, false).message(),
               HasSubstr("in.csv: line 1: has 3 fields, but the training data had 5 columns (4 "
                         "without labels)"));
@@ -190,6 +218,23 @@ TEST_F(TextSamplesTest, LinesAndFieldsGiveTheSameSample) {
   const std::vector<absl::string_view> fields = {"p|q", "2", "r"};
   ASSERT_TRUE(EncodeFields(*encoder, fields, slots, &block_).ok());
   ExpectOneSample();
+}
+
+TEST_F(TextSamplesTest, RowsMayBeObjects) {
+  const auto encoder = Encoder(ExampleRecipe(true));
+  const std::vector<uint32_t> slots = {1, 1};
+  const auto encode = [&](absl::string_view line) {
+    return EncodeLines(*encoder, {line}, slots, &block_);
+  };
+  ASSERT_EQ(encode(R"({"b": "r", "more": [1], "X": 2, "a": ["p", "q"]})"), absl::OkStatus());
+  ExpectOneSample();
+  ASSERT_EQ(encode(R"({"a": null, "x": 2, "b": "r"})"), absl::OkStatus());
+  EXPECT_THAT(block_.sparse[0].keys, IsEmpty());
+  EXPECT_EQ(encode(R"({"a": "p", "x": 2, "bb": "r"})").message(),
+            "row 0: the object has no member 'b': name it so, or send null where its value is "
+            "missing");
+  EXPECT_THAT(encode(R"({"a": "p", "x": 2, "b": })").message(), HasSubstr("JSON"));
+  EXPECT_EQ(encode("a,x,b").message(), "row 0: it holds the names of the columns: send rows only");
 }
 
 TEST_F(TextSamplesTest, RowsMayHoldWholeListsAndObjects) {

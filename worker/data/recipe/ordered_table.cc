@@ -1,8 +1,9 @@
-#include "worker/data/prepare/ordered_table.h"
+#include "worker/data/recipe/ordered_table.h"
 
 #include <algorithm>
 
 #include "common/base/shown_text.h"
+#include "worker/data/recipe/known_names.h"
 
 namespace cistern::data {
 namespace {
@@ -46,6 +47,7 @@ absl::StatusOr<std::unique_ptr<TextTable>> InOrder(std::unique_ptr<TextTable> ta
                                                    const std::string& path,
                                                    const std::vector<std::string>& order,
                                                    const std::string& first) {
+  table = WithKnownNames(std::move(table), order);
   const std::vector<std::string>& found = table->columns();
   for (const std::string& name : order) {
     if (Holds(found, name)) continue;

@@ -10,8 +10,8 @@
 
 namespace cistern::data {
 
-// `table` with the columns of `order`, which are those of the table at `first`. `path` is the
-// table's own.
+// `table` with the columns of `order`, which are those of the table at `first`, in any case
+// (known_names.h). `path` is the table's own.
 //
 // kDataLoss names the first column that one of the two has and the other lacks, and the option
 // add_column, which makes it an empty one.
