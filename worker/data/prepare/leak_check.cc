@@ -16,10 +16,17 @@ constexpr size_t kMinRows = 200;
 constexpr double kMaxDoubt = 0.002;
 constexpr double kMinAuc = 0.9995;
 constexpr double kMinFeedbackAuc = 0.8;  // of a column with the name of feedback
+// Of a column that is used, with a note: a copy of the label in which one in twenty is wrong has
+// 0.95. Hardly a column that is known before a click has so much.
+constexpr double kMinSuspectAuc = 0.9;
+// Likewise, of rows with another value than the usual one: the share of positive ones, and how
+// much higher their odds are.
+constexpr double kMinSuspectShare = 0.8, kMinSuspectOdds = 10;
 // A part of the rows: its class may be so many times rarer to miss than in all rows, and still is
 // not of one class by chance.
 constexpr double kRarerThanAll = 5, kChance = 1e-5;
 constexpr size_t kMinPart = 20, kMinValue = 200;
+constexpr size_t kLeastOfClass = 20;
 constexpr size_t kRowsPerValue = 10;  // fewer: values decide the label by chance
 
 // Rows by value, and the positive ones among them.
@@ -60,16 +67,32 @@ class LeakCheck {
     positives_ = std::count(is_positive_.begin(), is_positive_.end(), true);
   }
 
-  std::string Find(size_t column) const {
-    const size_t rows = is_positive_.size();
+  Leak Find(size_t column) const {
     Counts by_value, by_presence;
-    for (size_t i = 0; i < rows; ++i) {
+    Count(column, &by_value, &by_presence);
+    std::string why = FindSure(column, by_value, by_presence);
+    if (!why.empty()) return {std::move(why), true};
+    why = Suspect(column, by_value);
+    if (why.empty() || !IsFeedbackName(profile_.columns[column].name)) return {why, false};
+    return {absl::StrCat("by its name it is known only after the label: ", why), true};
+  }
+
+  size_t positives() const { return positives_; }
+
+ private:
+  void Count(size_t column, Counts* by_value, Counts* by_presence) const {
+    for (size_t i = 0; i < is_positive_.size(); ++i) {
       const absl::string_view text = profile_.sample[i][column];
-      for (auto* const count : {&by_value[text], &by_presence[text.empty() ? "" : "present"]}) {
+      for (auto* const count :
+           {&(*by_value)[text], &(*by_presence)[text.empty() ? "" : "present"]}) {
         ++count->first;
         count->second += is_positive_[i];
       }
     }
+  }
+  // Why a column decides the label, or "".
+  std::string FindSure(size_t column, const Counts& by_value, const Counts& by_presence) const {
+    const size_t rows = is_positive_.size();
     if (Decides(by_presence, rows, positives_)) return "decides the label by being missing";
     if (Decides(by_value, rows, positives_)) return "its values decide the label";
     const std::string part = FindPart(by_value, by_presence);
@@ -82,9 +105,38 @@ class LeakCheck {
         feedback ? "by its name it is known only after the label" : "decides the label", auc);
   }
 
-  size_t positives() const { return positives_; }
+  // Why a column tells more of the label than is known before it, or "".
+  std::string Suspect(size_t column, const Counts& by_value) const {
+    if (std::min(positives_, is_positive_.size() - positives_) < kLeastOfClass) return "";
+    const double order = Auc(column);
+    const double auc = std::max({order, 1 - order, AucOfValues(column, by_value)});
+    if (auc >= kMinSuspectAuc) return absl::StrFormat("its AUC alone is %.3f", auc);
+    const auto most = std::max_element(
+        by_value.begin(), by_value.end(),
+        [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
+    const double rows = static_cast<double>(is_positive_.size());
+    const double others = rows - static_cast<double>(most->second.first);
+    const double positives = static_cast<double>(positives_ - most->second.second);
+    if (others < kMinPart || positives < kMinSuspectShare * others) return "";
+    const double share = (positives + 1) / (others + 2),
+                 all = static_cast<double>(positives_) / rows;
+    if (share * (1 - all) < kMinSuspectOdds * all * (1 - share)) return "";
+    return absl::StrFormat("%.0f%% of the rows with another value than '%s' are positive",
+                           100 * positives / others, std::string(most->first));
+  }
+  // The AUC of the click rate of each row's value in the other rows.
+  double AucOfValues(size_t column, const Counts& by_value) const {
+    if (by_value.size() * kRowsPerValue > is_positive_.size()) return 0.5;
+    const double all = static_cast<double>(positives_) / static_cast<double>(is_positive_.size());
+    std::vector<std::pair<double, bool>> rows;
+    for (size_t i = 0; i < is_positive_.size(); ++i) {
+      const auto& [count, positives] = by_value.at(profile_.sample[i][column]);
+      const double others = static_cast<double>(positives) - (is_positive_[i] ? 1 : 0);
+      rows.emplace_back((others + all) / static_cast<double>(count), is_positive_[i]);
+    }
+    return AucOf(std::move(rows));
+  }
 
- private:
   // Rows of one class that are too many for chance, even if they had nearly always that class.
   bool AreTooMany(size_t rows, bool positive) const {
     const double all = static_cast<double>(is_positive_.size());
@@ -141,8 +193,7 @@ class LeakCheck {
       positives += is_positive_[i];
     }
     // Few rows of a class are in order by chance.
-    constexpr size_t kLeast = 20;
-    if (std::min(positives, rows.size() - positives) < kLeast) return 0.5;
+    if (std::min(positives, rows.size() - positives) < kLeastOfClass) return 0.5;
     return AucOf(std::move(rows));
   }
 
@@ -153,8 +204,8 @@ class LeakCheck {
 
 }  // namespace
 
-std::vector<std::string> FindLeaks(const TableProfile& profile, const LabelChoice& label) {
-  std::vector<std::string> leaks(profile.columns.size());
+std::vector<Leak> FindLeaks(const TableProfile& profile, const LabelChoice& label) {
+  std::vector<Leak> leaks(profile.columns.size());
   const LeakCheck check(profile, label);
   const size_t rows = profile.sample.size();
   if (rows < kMinRows || std::min(check.positives(), rows - check.positives()) == 0) return leaks;

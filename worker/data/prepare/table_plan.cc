@@ -19,6 +19,7 @@
 #include "worker/data/prepare/list_form.h"
 #include "worker/data/prepare/number_spread.h"
 #include "worker/data/prepare/pair_gain.h"
+#include "worker/data/prepare/row_marks.h"
 #include "worker/data/prepare/sample_weight.h"
 #include "worker/data/prepare/table_options.h"
 #include "worker/data/prepare/text_note.h"
@@ -110,12 +111,12 @@ class TablePlanner {
   absl::Status ChooseLabels();
   // The label of this column; null: it is none.
   const LabelChoice* LabelOf(size_t place) const;
-  std::vector<std::string> Leaks() const;
+  std::vector<Leak> Leaks() const;
   absl::Status TakeWishes();
   absl::Status Take(const char* option, const std::vector<std::string>& names, ColumnRole role);
   // Why no feature is made of a column that nobody asked for; "" if one may be.
-  std::string WhyIgnored(size_t place, const std::string& leak) const;
-  ColumnChoice Choose(size_t place, const std::string& leak) const;
+  std::string WhyIgnored(size_t place, const Leak& leak) const;
+  ColumnChoice Choose(size_t place, const Leak& leak) const;
   // The columns that are parts of a column's fields.
   std::vector<std::string> PartsOf(const std::string& column) const;
   // These names, with those of vectors and objects replaced by their parts.
@@ -174,13 +175,16 @@ const LabelChoice* TablePlanner::LabelOf(size_t place) const {
 }
 
 // Of several labels, a column that decides one of them.
-std::vector<std::string> TablePlanner::Leaks() const {
-  std::vector<std::string> leaks = FindLeaks(profile_, plan_.label);
+std::vector<Leak> TablePlanner::Leaks() const {
+  std::vector<Leak> leaks = FindLeaks(profile_, plan_.label);
   for (size_t i = 1; i < plan_.heads.size(); ++i) {
-    const std::vector<std::string> more = FindLeaks(profile_, plan_.heads[i]);
+    const std::vector<Leak> more = FindLeaks(profile_, plan_.heads[i]);
     for (size_t c = 0; c < leaks.size(); ++c) {
-      if (!leaks[c].empty() || more[c].empty()) continue;
-      leaks[c] = absl::StrCat("of '", profile_.columns[plan_.heads[i].column].name, "': ", more[c]);
+      if (leaks[c].is_sure || more[c].why.empty()) continue;
+      if (!leaks[c].why.empty() && !more[c].is_sure) continue;
+      leaks[c] = more[c];
+      leaks[c].why =
+          absl::StrCat("of '", profile_.columns[plan_.heads[i].column].name, "': ", more[c].why);
     }
   }
   return leaks;
@@ -450,7 +454,7 @@ std::vector<std::string> TablePlanner::WithParts(const std::vector<std::string>&
   return all;
 }
 
-std::string TablePlanner::WhyIgnored(size_t place, const std::string& leak) const {
+std::string TablePlanner::WhyIgnored(size_t place, const Leak& leak) const {
   const ColumnProfile& column = profile_.columns[place];
   for (const std::string& given : wishes_.key_weights) {
     const auto [values, weights] = KeyWeightColumns(given);
@@ -463,10 +467,11 @@ std::string TablePlanner::WhyIgnored(size_t place, const std::string& leak) cons
   if (column.distinct == 1 && column.missing == 0) return "the same in every row";
   const std::vector<std::string> parts = PartsOf(column.name);
   if (!parts.empty()) return PartsNote(place, parts);
-  return leak.empty() ? "" : absl::StrCat("LEAK? ", leak);
+  if (std::string note = PartsNoteOf(column); !note.empty()) return note;
+  return leak.is_sure ? absl::StrCat("LEAK? ", leak.why) : "";
 }
 
-ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
+ColumnChoice TablePlanner::Choose(size_t place, const Leak& leak) const {
   const ColumnProfile& column = profile_.columns[place];
   const auto ignored = [](std::string note) {
     ColumnChoice choice;
@@ -504,6 +509,7 @@ ColumnChoice TablePlanner::Choose(size_t place, const std::string& leak) const {
   if (column.type == ColumnType::kText && AreShortened(profile_, place)) {
     return ignored("arrays that NumPy has shortened (...): write them whole, as x.tolist() does");
   }
+  if (NumbersRows(column, profile_.rows)) return ignored("numbers the rows, by its name");
   // Before ids: histories, for example, are a new text in most rows.
   if (const ColumnChoice slot = SlotChoice(place); slot.list) {
     if (!HoldsVectors(profile_, place, *slot.list)) return slot;
@@ -604,10 +610,17 @@ absl::Status TablePlanner::CheckFeatures() const {
 absl::StatusOr<TablePlan> TablePlanner::Plan() {
   CISTERN_RETURN_IF_ERROR(ChooseLabels());
   CISTERN_RETURN_IF_ERROR(TakeWishes());
-  const std::vector<std::string> leaks = Leaks();
+  const std::vector<Leak> leaks = Leaks();
   for (size_t i = 0; i < profile_.columns.size(); ++i) {
     const ColumnProfile& column = profile_.columns[i];
-    std::string& note = plan_.columns.emplace_back(Choose(i, leaks[i])).note;
+    plan_.columns.push_back(Choose(i, leaks[i]));
+    const ColumnRole role = plan_.columns.back().role;
+    std::string& note = plan_.columns.back().note;
+    const bool is_feature = role == ColumnRole::kSlot || role == ColumnRole::kDense;
+    if (is_feature && !wished_[i] && !leaks[i].why.empty()) {
+      absl::StrAppend(&note, note.empty() ? "" : "; ", "LEAK? ", leaks[i].why,
+                      ": if it is known only after the label, name it to be ignored");
+    }
     if (column.odd_times == 0) continue;
     absl::StrAppend(&note, note.empty() ? "" : "; ", "times in all but ", column.odd_times,
                     column.odd_times == 1 ? " row, which has '" : " rows, of which one has '",
