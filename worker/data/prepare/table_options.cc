@@ -50,9 +50,27 @@ uint64_t MinCount(const TableProfile& profile, const TablePlan& plan) {
   return HasRareSlot(profile, plan) ? 10 : 2;
 }
 
+// Whether the sampled values of a text are integers, some of which have separators of thousands.
+bool HoldsThousands(const TableProfile& profile, size_t place) {
+  std::string digits;
+  bool any = false;
+  for (const std::vector<std::string>& row : profile.sample) {
+    const std::string& text = row[place];
+    if (text.empty()) continue;
+    size_t exponent = 0;
+    if (IsTruth(text) || IsExponentCode(text, &exponent) || !IntegerCode(text, &digits))
+      return false;
+    any = true;
+  }
+  return any;
+}
+
 // Integers, or true and false: Parquet has 1 and 0 where CSV has words.
-bool HoldsCodes(const ColumnProfile& column) {
+bool HoldsCodes(const TableProfile& profile, size_t place, const ColumnChoice& choice) {
+  const ColumnProfile& column = profile.columns[place];
   if (column.type == ColumnType::kInteger) return true;
+  if (!choice.list && column.type == ColumnType::kText && HoldsThousands(profile, place))
+    return true;
   return !column.values.empty() &&
          std::all_of(column.values.begin(), column.values.end(),
                      [](const auto& value) { return IsTruth(value.first); });
@@ -71,7 +89,9 @@ void WriteLabels(const TableProfile& profile, TablePlan* plan) {
   options.label = {profile.columns[plan->label.column].name};
 }
 
-void WriteColumn(const ColumnProfile& column, const ColumnChoice& choice, TablePlan* plan) {
+void WriteColumn(const TableProfile& profile, size_t place, TablePlan* plan) {
+  const ColumnProfile& column = profile.columns[place];
+  const ColumnChoice& choice = plan->columns[place];
   ConvertOptions& options = plan->options;
   const std::string& name = column.name;
   const bool is_slot = choice.role == ColumnRole::kSlot || choice.values;
@@ -90,7 +110,7 @@ void WriteColumn(const ColumnProfile& column, const ColumnChoice& choice, TableP
     std::sort(none.begin(), none.end());
   }
   if (choice.tells_missing) options.told_missing.push_back(name);
-  if (HoldsCodes(column)) options.integers.push_back(name);
+  if (HoldsCodes(profile, place, choice)) options.integers.push_back(name);
   if (choice.bucket) options.bucket.push_back(name);
   if (!choice.pieces.empty()) options.pieces[name] = choice.pieces;
   if (choice.role == ColumnRole::kDense) {
@@ -141,7 +161,7 @@ void WriteOptions(const TableProfile& profile, const TableWishes& wishes, TableP
   options.dense_transform = DenseTransform::kNone;
   WriteLabels(profile, plan);
   for (size_t i = 0; i < plan->columns.size(); ++i) {
-    WriteColumn(profile.columns[i], plan->columns[i], plan);
+    WriteColumn(profile, i, plan);
   }
   options.share = wishes.share;
   options.key_weights = wishes.key_weights;

@@ -388,8 +388,8 @@ ColumnChoice TablePlanner::SlotChoice(size_t place) const {
       if (wishes_.separator != 0) choice.list->separator = wishes_.separator;
     }
     choice.note = choice.list ? NoteOf(*choice.list) : TextNote(profile_, place);
-    if (choice.note.empty()) choice.note = SpellingNote(profile_, place);
   }
+  if (choice.note.empty() && !choice.list) choice.note = SpellingNote(profile_, place);
   if (weights == wishes_.key_weights.end()) return choice;
   const std::string of = KeyWeightColumns(*weights).second;
   choice.list->weights = false;

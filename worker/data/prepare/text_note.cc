@@ -59,9 +59,26 @@ bool IsDateDayFirst(absl::string_view text) {
   return parts == 2 && (digits == 2 || digits == 4);
 }
 
-// Without case, and without spaces around it.
+// What is left of a text that people and programs write in several ways: without case, spaces,
+// quotes and the like around it (="1047", '1047, #1047) and zeros in front of digits.
 std::string Folded(absl::string_view text) {
-  return absl::AsciiStrToLower(WithPlainSpaces(text));
+  const std::string plain = absl::AsciiStrToLower(WithPlainSpaces(text));
+  absl::string_view bare = plain;
+  const size_t first = bare.find_first_not_of("=\"'`# ");
+  if (first == absl::string_view::npos) return plain;
+  bare = bare.substr(first, bare.find_last_not_of("\"'` ") + 1 - first);
+  std::string digits;
+  size_t exponent = 0;
+  if (IsExponentCode(bare, &exponent) || !IntegerCode(bare, &digits)) return std::string(bare);
+  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size() - 1));
+  return digits;
+}
+
+// The text of a value: however an integer is written, it is one value.
+std::string DistinctValue(const TableProfile& profile, size_t place, const std::string& text) {
+  std::string digits;
+  const bool is_integer = profile.columns[place].type == ColumnType::kInteger;
+  return is_integer && IntegerCode(text, &digits) ? digits : text;
 }
 
 }  // namespace
@@ -146,7 +163,7 @@ std::string SpellingNote(const TableProfile& profile, size_t place) {
   for (const std::vector<std::string>& row : profile.sample) {
     if (row[place].empty()) continue;
     ++seen;
-    ++words[Folded(row[place])][row[place]];
+    ++words[Folded(row[place])][DistinctValue(profile, place, row[place])];
   }
   std::pair<std::string, std::string> shown;
   size_t most = 0;
@@ -162,7 +179,8 @@ std::string SpellingNote(const TableProfile& profile, size_t place) {
   }
   if (rarer < kMinRows || kMaxOneIn * rarer < seen) return "";
   return absl::StrCat("'", ShownText(shown.first, 20), "' and '", ShownText(shown.second, 20),
-                      "' differ in case or spaces only, and are two values; ", 100 * rarer / seen,
+                      "' differ in case, spaces, quotes or zeros only, and are two values; ",
+                      100 * rarer / seen,
                       "% of the rows have such a second spelling: if they mean the same, spell "
                       "them the same");
 }

@@ -12,8 +12,8 @@ namespace cistern::data {
 // day or month first. Empty: it is plain text.
 std::string TextNote(const TableProfile& profile, size_t place);
 
-// Which values of a column of text differ in case or in spaces around them only, if a hundredth of
-// the rows have the rarer one of such values. Empty: hardly any.
+// Which values of a column differ only in case, in spaces or quotes around them or in zeros, if a
+// hundredth of the rows have the rarer one of such values. Empty: hardly any.
 std::string SpellingNote(const TableProfile& profile, size_t place);
 
 // Whether most fields are arrays without their middle, as NumPy prints long ones: [1. 2. ... 9.].

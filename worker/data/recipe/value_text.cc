@@ -9,7 +9,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
 namespace cistern::data {
@@ -47,6 +49,24 @@ bool Split(absl::string_view text, Decimal* parts) {
 
 bool IsZeros(absl::string_view text) {
   return text.find_first_not_of('0') == absl::string_view::npos;
+}
+
+// plain: gets an integer whose thousands are all separated by commas or apostrophes (1,047).
+bool JoinThousands(absl::string_view text, std::string* plain) {
+  constexpr size_t kGroup = 3;
+  const size_t first = text.find_first_of(",'");
+  if (first == absl::string_view::npos) return false;
+  const absl::string_view end = text.substr(0, text.find('.'));
+  const char mark = text[first];
+  const std::vector<absl::string_view> groups = absl::StrSplit(end, mark);
+  absl::string_view begin = groups[0];
+  if (!begin.empty() && (begin[0] == '-' || begin[0] == '+')) begin.remove_prefix(1);
+  if (begin.empty() || begin.size() > kGroup || begin[0] == '0' || !IsDigits(begin)) return false;
+  for (size_t i = 1; i < groups.size(); ++i) {
+    if (groups[i].size() != kGroup || !IsDigits(groups[i])) return false;
+  }
+  *plain = absl::StrCat(absl::StrJoin(groups, ""), text.substr(end.size()));
+  return true;
 }
 
 }  // namespace
@@ -128,7 +148,11 @@ bool IsTruth(absl::string_view text) {
 }
 
 bool IntegerCode(absl::string_view text, std::string* digits) {
-  if (!IsTruth(text)) return IntegerDigits(text, digits);
+  if (!IsTruth(text)) {
+    if (IntegerDigits(text, digits)) return true;
+    std::string plain;
+    return JoinThousands(absl::StripAsciiWhitespace(text), &plain) && IntegerDigits(plain, digits);
+  }
   *digits = text.size() == 4 ? "1" : "0";
   return true;
 }

@@ -40,7 +40,7 @@ bool IntegerDigits(absl::string_view text, std::string* digits);
 bool IsExponentCode(absl::string_view text, size_t* digits);
 
 // The same as IntegerDigits for the values of a column of integers, where true and false (in any
-// case) are 1 and 0, as in Parquet.
+// case) are 1 and 0, as in Parquet, and thousands may be separated: 1,047 and 1'047.
 bool IntegerCode(absl::string_view text, std::string* digits);
 // Whether the text is true or false, in any case.
 bool IsTruth(absl::string_view text);

@@ -135,13 +135,36 @@ TEST_F(TablePlanTest, NotesValuesThatDifferInCaseOrSpacesOnly) {
     });
   };
   ASSERT_TRUE(Make(table("ROME3", 20)).ok());
-  EXPECT_THAT(Choice("city").note, HasSubstr("'ROME3' and 'rome3' differ in case or spaces only"));
+  EXPECT_THAT(Choice("city").note,
+              HasSubstr("'ROME3' and 'rome3' differ in case, spaces, quotes or zeros only"));
   ASSERT_TRUE(Make(table("rome3\xc2\xa0", 20)).ok());
-  EXPECT_THAT(Choice("city").note, HasSubstr("differ in case or spaces only"));
+  EXPECT_THAT(Choice("city").note, HasSubstr("differ in case, spaces, quotes or zeros only"));
   for (const auto& [other, one_in] : {std::pair("Oslo", 20), std::pair("ROME3", 200)}) {
     ASSERT_TRUE(Make(table(other, one_in)).ok());
     EXPECT_EQ(Choice("city").note, "") << other;
   }
+}
+
+TEST_F(TablePlanTest, IdsAreIntegersHoweverTheyAreWritten) {
+  const auto make = [&](const std::string& odd) {
+    return Make(Rows("click,user", 900, [&](size_t i, int y, std::mt19937&) {
+      const std::string plain = absl::StrCat(1000 + i % 60);
+      const std::string comma = absl::StrCat("\"1,", plain.substr(1), "\"");
+      return absl::StrCat(y, ",",
+                          i / 60 % 3 > 0   ? plain
+                          : odd == "comma" ? comma
+                                           : absl::StrCat(odd, plain));
+    }));
+  };
+  ASSERT_EQ(make("comma"), absl::OkStatus());
+  EXPECT_THAT(plan_.options.integers, ElementsAre("click", "user"));
+  ASSERT_EQ(make("+"), absl::OkStatus());
+  EXPECT_THAT(plan_.options.integers, ElementsAre("click", "user"));
+  EXPECT_EQ(Choice("user").note, "");
+  ASSERT_EQ(make("0000"), absl::OkStatus());
+  EXPECT_THAT(Choice("user").note, HasSubstr("differ in case, spaces, quotes or zeros only"));
+  ASSERT_EQ(make("#"), absl::OkStatus());
+  EXPECT_THAT(Choice("user").note, HasSubstr("differ in case, spaces, quotes or zeros only"));
 }
 
 TEST_F(TablePlanTest, RefusesTablesWithoutAUsableLabel) {

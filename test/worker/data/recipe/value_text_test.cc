@@ -84,6 +84,21 @@ TEST(ValueText, TruthIsOneAndZeroAmongIntegers) {
   EXPECT_FALSE(IntegerCode("yes", &digits));
 }
 
+TEST(ValueText, AnIntegerIsOneCodeHoweverItsThousandsAreWritten) {
+  std::string digits;
+  for (const char* const text :
+       {"1047", "1,047", "1'047", " 1,047 ", "1,047.0", "+1047", "1.047e3"}) {
+    ASSERT_TRUE(IntegerCode(text, &digits)) << text;
+    EXPECT_EQ(digits, "1047") << text;
+  }
+  ASSERT_TRUE(IntegerCode("-12,345,678", &digits));
+  EXPECT_EQ(digits, "-12345678");
+  for (const char* const text : {"1,04", "1,0477", "0,047", "1,047,12", "1,047'123", ",047",
+                                 "1047,000", "1,047.5", "1,,047", "101 205"}) {
+    EXPECT_FALSE(IntegerCode(text, &digits)) << text;
+  }
+}
+
 TEST(ValueText, MissingTextsAreSortedAndFound) {
   EXPECT_TRUE(std::is_sorted(UsualMissingTexts().begin(), UsualMissingTexts().end()));
   for (const char* const text :
