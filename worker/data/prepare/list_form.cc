@@ -36,10 +36,34 @@ constexpr size_t kMinUses = 5;          // of a value on average, likewise
 
 using ListForm = ConvertOptions::ListForm;
 
+bool RemoveUsualWeight(absl::string_view* value, double* weight) {
+  return RemoveWeight(':', value, weight) || RemoveWeight('=', value, weight) ||
+         RemoveWeight('(', value, weight);
+}
+
+// Whether a text begins as (a, 0.5) does, and does not end so.
+bool IsOpenPair(absl::string_view value) {
+  value = absl::StripLeadingAsciiWhitespace(value);
+  return (absl::StartsWith(value, "(") && !absl::StrContains(value, ')')) ||
+         (absl::StartsWith(value, "[") && !absl::StrContains(value, ']'));
+}
+
+// A list that the sample has cut off, without the brackets that begin it.
+absl::string_view WithoutOpening(absl::string_view field) {
+  const size_t call = std::max(OpensCall(field), OpensNamedList(field));
+  field = absl::StripLeadingAsciiWhitespace(field.substr(call));
+  const bool opens = absl::StrContains("([{", field.substr(0, 1));
+  const bool holds_pairs =
+      absl::StrContains(field, "),") && !absl::StrContains("([{", field.substr(1, 1));
+  if (opens && !holds_pairs) field.remove_prefix(1);
+  return field;
+}
+
 // How the fields of a column look as lists of a form.
 struct Look {
   size_t fields = 0, several = 0;
   size_t values = 0, weighted = 0, plain_weights = 0;
+  size_t other_weighted = 0, other_plain = 0;  // ReadOtherWeight
   std::map<std::string, size_t> distinct;
   std::map<size_t, size_t> counts;  // fields by the number of their values
 };
@@ -48,19 +72,27 @@ Look LookAs(const std::vector<absl::string_view>& fields, const ListForm& form) 
   Look look;
   for (absl::string_view field : fields) {
     ++look.fields;
-    if (form.list) field = InsideBrackets(field);
+    const bool cut = (form.list || form.weights) && field.size() >= TableProfile::kSampleText;
+    if (form.list && cut) field = WithoutOpening(field);
+    if (form.list && !cut) field = InsideBrackets(field, form.weights);
     size_t values = 0;
     while (!field.empty()) {
-      absl::string_view value = TakeValue(form.separator, form.list, &field);
+      absl::string_view value = TakeValue(form.separator, form.list, &field, form.weights);
+      if (cut && values > 0 && (field.empty() || IsOpenPair(value))) break;  // it is not whole
       double weight = 0;
       const absl::string_view whole = value;
-      if (RemoveWeight(&value, &weight)) {
+      OtherWeight other;
+      if (RemoveUsualWeight(&value, &weight)) {
         ++look.weighted;
         // 10:30 is a time of day, 1:2 may be anything, and page=2 is a value.
         const bool equation = whole.size() > value.size() && whole[value.size()] == '=';
         const bool plain =
             (IsInteger(value) || equation) && !absl::StrContains(whole.substr(value.size()), '.');
         look.plain_weights += plain;
+      } else if (form.weights && ReadOtherWeight(whole, &other)) {
+        value = other.value;
+        ++look.other_weighted;
+        look.other_plain += other.is_plain;
       }
       if (form.list) value = WithoutQuotes(form.weights ? value : whole);
       if (!form.list && !form.weights) value = whole;
@@ -77,12 +109,22 @@ Look LookAs(const std::vector<absl::string_view>& fields, const ListForm& form) 
 
 // The same with weights, if all values have them.
 Look LookAtValues(const std::vector<absl::string_view>& fields, ListForm* form) {
-  Look look = LookAs(fields, *form);
-  if (look.weighted == 0 || look.weighted < look.values || look.plain_weights == look.values) {
-    return look;
-  }
+  constexpr size_t kPlainOneIn = 5, kTimesFewer = 2;
+  const Look look = LookAs(fields, *form);
   form->weights = true;
-  return LookAs(fields, *form);
+  const Look with = LookAs(fields, *form);
+  if (look.weighted > 0 && look.weighted >= look.values && look.plain_weights < look.values) {
+    return with;
+  }
+  // In other forms they are believed if they hide what comes back. The last text may be cut off.
+  const bool are_all =
+      with.other_weighted > 0 && 100 * (with.other_weighted + with.weighted) >= 99 * with.values;
+  if (are_all && kPlainOneIn * with.other_plain <= with.values &&
+      kTimesFewer * with.distinct.size() <= look.distinct.size()) {
+    return with;
+  }
+  form->weights = false;
+  return look;
 }
 
 // Whether all texts with a comma are numbers: 3,14 or 1,234,567 or, in India, 12,34,567.
@@ -213,7 +255,8 @@ class ListFinder {
     for (const absl::string_view field : fields_) {
       const bool cut = field.size() >= TableProfile::kSampleText;
       const absl::string_view inside = InsideBrackets(field);
-      const bool opens = absl::StrContains("[({", field.substr(0, 1)) || OpensCall(field) > 0;
+      const bool opens = absl::StrContains("[({", field.substr(0, 1)) || OpensCall(field) > 0 ||
+                         OpensNamedList(field) > 0;
       brackets += (cut && opens) || inside.size() + 2 <= absl::StripAsciiWhitespace(field).size();
       commas += absl::StrContains(inside, ',');
       bars += absl::StrContains(inside, '|');
@@ -263,6 +306,25 @@ char FindWeightMark(const TableProfile& profile, size_t column,
     }
   }
   return ':';
+}
+
+bool HasOtherWeights(const TableProfile& profile, size_t column,
+                     const ConvertOptions::ListForm& form) {
+  size_t usual = 0, others = 0;
+  for (const std::vector<std::string>& row : profile.sample) {
+    absl::string_view field = form.list ? InsideBrackets(row[column], /*pairs=*/true) : row[column];
+    while (!field.empty()) {
+      absl::string_view value = TakeValue(form.separator, form.list, &field, /*pairs=*/true);
+      double weight = 0;
+      OtherWeight other;
+      if (RemoveUsualWeight(&value, &weight)) {
+        ++usual;
+      } else if (ReadOtherWeight(value, &other) && !other.is_plain) {
+        ++others;
+      }
+    }
+  }
+  return others > usual;
 }
 
 std::string NoteOf(const ConvertOptions::ListForm& form) {

@@ -28,6 +28,10 @@ std::optional<ConvertOptions::ListForm> FindListForm(const TableProfile& profile
 char FindWeightMark(const TableProfile& profile, size_t column,
                     const ConvertOptions::ListForm& form);
 
+// Whether the weights of its values are written in another way (ReadOtherWeight).
+bool HasOtherWeights(const TableProfile& profile, size_t column,
+                     const ConvertOptions::ListForm& form);
+
 // The form in words, for people.
 std::string NoteOf(const ConvertOptions::ListForm& form);
 

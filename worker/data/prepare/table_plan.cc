@@ -113,6 +113,7 @@ class TablePlanner {
   const LabelChoice* LabelOf(size_t place) const;
   std::vector<Leak> Leaks() const;
   absl::Status TakeWishes();
+  absl::Status CheckWeightForm(const std::string& values) const;
   absl::Status Take(const char* option, const std::vector<std::string>& names, ColumnRole role);
   // Why no feature is made of a column that nobody asked for; "" if one may be.
   std::string WhyIgnored(size_t place, const Leak& leak) const;
@@ -227,6 +228,20 @@ absl::Status TablePlanner::Take(const char* option, const std::vector<std::strin
   return absl::OkStatus();
 }
 
+// Refuses weights that count in a form that is not read for that.
+absl::Status TablePlanner::CheckWeightForm(const std::string& values) const {
+  const std::vector<std::string>& columns = profile_.layout.columns;
+  const size_t place = std::find(columns.begin(), columns.end(), values) - columns.begin();
+  const auto form = FindListForm(profile_, place, wishes_.separator);
+  if (!form || !HasOtherWeights(profile_, place, *form)) return absl::OkStatus();
+  return WithOptions(
+      absl::InvalidArgumentError(absl::StrCat(
+          profile_.path, ": column '", values,
+          "': weights that count are written a:0.5|b:0.3, a=0.5|b=0.3 or a(0.5)|b(0.3): write them "
+          "so")),
+      {"key_weights"});
+}
+
 absl::Status TablePlanner::TakeWishes() {
   wished_.resize(profile_.columns.size());
   if (!wishes_.weight.empty()) {
@@ -239,7 +254,10 @@ absl::Status TablePlanner::TakeWishes() {
   for (const std::string& given : wishes_.key_weights) {
     const auto [values, weights] = KeyWeightColumns(given);
     CISTERN_RETURN_IF_ERROR(Take("key_weights", {values}, ColumnRole::kSlot));
-    if (weights.empty()) continue;
+    if (weights.empty()) {
+      CISTERN_RETURN_IF_ERROR(CheckWeightForm(values));
+      continue;
+    }
     CISTERN_RETURN_IF_ERROR(Take("key_weights", {weights}, ColumnRole::kIgnored));
   }
   const std::vector<std::string>& columns = profile_.layout.columns;

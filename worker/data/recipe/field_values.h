@@ -14,17 +14,34 @@ namespace cistern::data {
 // Removes spaces, and one pair of brackets, from both ends: "[a, b]" is "a, b", and so is what
 // NumPy and others print, "array([a, b], dtype=object)". Of Spark's sparse vectors, (30,[1,5],[1.0,
 // 2.0]), it is their places.
-absl::string_view InsideBrackets(absl::string_view field);
+// pairs: the brackets of pairs stay, as in (a, 0.5), (b, 0.3).
+absl::string_view InsideBrackets(absl::string_view field, bool pairs = false);
 // Where the list begins in such a text, "array([a, b], ...": behind the parenthesis; 0: in others.
 size_t OpensCall(absl::string_view field);
+
+// Likewise in "List(a, b)" and "String[a, b]", of Scala, R, Julia and Go.
+size_t OpensNamedList(absl::string_view field);
 
 // Removes the next value from the front of `field`, with its separator. list: as in Recipe::Source;
 // a separator inside quotes does not count, and the separator ' ' is any space. A
 // closing bracket that separates has an opening one before each value: <a><b>, [a][b].
-absl::string_view TakeValue(char separator, bool list, absl::string_view* field);
+// pairs: neither does one in brackets that begin the value: (a, 0.5).
+absl::string_view TakeValue(char separator, bool list, absl::string_view* field,
+                            bool pairs = false);
 
-// Removes the weight from "value:0.5", "value=0.5" or "value(0.5)"; false if there is none. weight:
-// the number.
+// A weight in another form than value:0.5, value=0.5 and value(0.5).
+struct OtherWeight {
+  absl::string_view value;
+  double weight = 0;
+  bool is_whole = false, is_percent = false;  // as the number is written
+  bool is_plain = false;  // the number may be a part of the value, such as a version
+};
+// Reads ('value', 0.5), value->0.5, value^0.5, value x6, value 60%, 0.5:value, 6x value and others;
+// false: there is none.
+bool ReadOtherWeight(absl::string_view text, OtherWeight* read);
+
+// Removes the weight from "value:0.5", "value=0.5", "value(0.5)", or else one in another form;
+// false if there is none. weight: the number.
 bool RemoveWeight(absl::string_view* value, double* weight);
 // The same for one of the marks ':', '=' and '('.
 bool RemoveWeight(char mark, absl::string_view* value, double* weight);
@@ -51,9 +68,9 @@ absl::Status BucketText(absl::string_view value, std::string* text);
 template <typename Source, typename Visit>
 absl::Status ForEachValue(absl::string_view field, const Source& source, const Visit& visit) {
   if (!source.separator) return visit(field);
-  if (source.list) field = InsideBrackets(field);
+  if (source.list) field = InsideBrackets(field, source.weights);
   while (!field.empty()) {
-    absl::string_view value = TakeValue(*source.separator, source.list, &field);
+    absl::string_view value = TakeValue(*source.separator, source.list, &field, source.weights);
     double weight = 1;
     if (source.weights) RemoveWeight(&value, &weight);
     if (source.list) value = WithoutQuotes(value);
