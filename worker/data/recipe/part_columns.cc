@@ -381,6 +381,7 @@ void PartFinder::AddList(absl::string_view field, Lists* lists) const {
         text[0] == '-' && ReadNumber(text, &number) == NumberKind::kFinite && number < -1;
   }
   if (numbers.empty()) return;
+  lists->in_brackets += field[0] == '[' || OpensCall(field) > 0;
   Lengths& length = lists->lengths[numbers.size()];
   if (length.rows++ == 0) length.first = rows_;
 }
@@ -471,7 +472,7 @@ PartFinder::Parts PartFinder::PartsOf(size_t place, const std::string& name) con
       std::max_element(lists.lengths.begin(), lists.lengths.end(),
                        [](const auto& a, const auto& b) { return a.second.rows < b.second.rows; });
   const size_t longest = lists.lengths.rbegin()->first;
-  if (longest < 2 || longest > kMaxPlaces) return parts;
+  if (longest > kMaxPlaces) return parts;
   uint64_t rows = 0;
   for (const auto& [length, seen] : lists.lengths) {
     rows += seen.rows;
@@ -480,7 +481,10 @@ PartFinder::Parts PartFinder::PartsOf(size_t place, const std::string& name) con
     parts.first_odd = parts.first_odd == 0 ? seen.first : std::min(parts.first_odd, seen.first);
   }
   const bool holds_fractions = 10 * lists.fractions > 9 * lists.values;
-  const bool is_vector = usual->first > 1 && kUsualLengthOf * parts.odd <= rows;
+  // A score of one class is one number in brackets.
+  const bool are_lists = longest > 1 || lists.in_brackets == rows;
+  if (!are_lists) return Parts();
+  const bool is_vector = (usual->first > 1 || longest == 1) && kUsualLengthOf * parts.odd <= rows;
   const bool are_truths = lists.truths == lists.values;
   const bool are_signed = 10 * lists.negatives > lists.values;  // ids are not
   if (!holds_fractions && !(is_vector && (are_truths || are_signed))) return Parts();

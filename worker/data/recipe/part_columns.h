@@ -138,6 +138,7 @@ class PartFinder {
   struct Lists {
     bool others = false;  // a field is no list of numbers
     uint64_t values = 0, fractions = 0, truths = 0, singles = 0;
+    uint64_t in_brackets = 0;           // [0.5]: lists, even if each holds one number
     uint64_t negatives = 0;             // below -1 (-1 often means no value)
     std::map<size_t, Lengths> lengths;  // of lists that are not empty
   };

@@ -40,6 +40,14 @@ TEST(PartFinder, OthersHaveTheirMeanAndSize) {
   EXPECT_THAT(ColumnsOf({"[0.5]", "[0.5, 2.25]"}), ElementsAre("v.mean", "v.size"));
 }
 
+TEST(PartFinder, OneNumberInBracketsIsAPlace) {
+  EXPECT_THAT(ColumnsOf({"[0.5]", "[1.5]", "tensor([2.5])"}), ElementsAre("v.0"));
+  EXPECT_THAT(ColumnsOf({"[27]", "[9]"}), IsEmpty());   // ids
+  EXPECT_THAT(ColumnsOf({"(0.5)", "1.5"}), IsEmpty());  // a negative number
+  EXPECT_THAT(ColumnsOf({"[0.5]", "1.5", "2.5"}), IsEmpty());
+  EXPECT_THAT(ColumnsOf({"POINT(40.5 2.25)", "POINT (41.5 3.5)"}), ElementsAre("v.0", "v.1"));
+}
+
 TEST(PartFinder, TruthsAndQuantizedVectorsHavePlaces) {
   EXPECT_THAT(ColumnsOf({"[True, False]", "[False, False]"}), ElementsAre("v.0", "v.1"));
   EXPECT_THAT(ColumnsOf({"[true,1,0]", "[0,false,1]"}), ElementsAre("v.0", "v.1", "v.2"));

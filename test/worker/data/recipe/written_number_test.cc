@@ -18,6 +18,7 @@ std::string PartsOf(absl::string_view text) {
 TEST(SplitNumber, TakesATextApart) {
   EXPECT_EQ(PartsOf("-$1,234.5"), "-|$|1,234.5|");
   EXPECT_EQ(PartsOf("approx. 12 kg"), "+||12|kg");
+  EXPECT_EQ(PartsOf("from $12.50 each"), "+|$|12.50|");
   EXPECT_EQ(PartsOf("12.50-"), "-||12.50|");
   EXPECT_EQ(PartsOf("kr 26,-"), "+|kr|26|");
   EXPECT_EQ(PartsOf("CHF 26.\xe2\x80\x93"), "+|CHF|26|");
