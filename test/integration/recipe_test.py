@@ -141,6 +141,12 @@ class RecipeTest(unittest.TestCase):
         made = self.predictions("run", "--input", "other.csv")
         self.assertEqual([row["prediction"] for row in made], self.expected)
 
+    def test_names_of_columns_may_have_another_case(self):
+        order = ["tags", "city", "income", "age"]
+        write(self.shared / "upper.csv", self.rows, order, [name.upper() for name in order])
+        made = self.predictions("run", "--input", "upper.csv")
+        self.assertEqual([row["prediction"] for row in made], self.expected)
+
     def test_standard_input_and_output_formats(self):
         text = (self.shared / "test.csv").read_text()
         made = self.predictions("run", "--input", "-", stdin=text)
@@ -153,12 +159,12 @@ class RecipeTest(unittest.TestCase):
 
     def test_wrong_columns_are_refused(self):
         cases = {
-            "no age": (["label", "income", "city", "tags"], "no column 'age'"),
-            "renamed": (["id", "Age", "income", "city", "tags"], "no column 'age'"),
+            "no age": (["label", "income", "city", "tags"], [], "no column 'age'"),
+            "misspelled": (["age", "income", "city", "tags"], ["aeg"], "(did you mean 'aeg'?)"),
         }
-        for name, (columns, message) in cases.items():
+        for name, (columns, header, message) in cases.items():
             with self.subTest(name):
-                write(self.shared / "bad.csv", self.rows, [c.lower() for c in columns], columns)
+                write(self.shared / "bad.csv", self.rows, columns, header + columns[len(header):])
                 self.expect(self.cistern("predict", "run", "--input", "bad.csv", "--output", "-"), 2,
                             "bad.csv: line 1", message)
         (self.shared / "bad.csv").write_text("7,1,30,500,c1,t1\n")
