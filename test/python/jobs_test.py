@@ -435,7 +435,7 @@ class Tables(unittest.TestCase):
                 ([{"user": "a"}, 5], TypeError, "got a row of int"),
                 ({"user": ["a", "b"], "price": [1]}, ValueError, "columns of different lengths"),
                 (np.zeros((2, 2)), TypeError, "name its columns: pandas.DataFrame"),
-                ([{"click": 1, "price": 1}], cs.UsageError, "^data: .*there is no column 'user'.*: add it")):
+                ([{"click": 1, "price": 1}], cs.UsageError, "^data: .*there is no column 'user'.*: rename it")):
             with self.subTest(message), self.assertRaisesRegex(error, message):
                 cs.evaluate(run, data=wrong)
         with self.assertRaisesRegex(cs.UsageError, r"is an input file and would be replaced: name another file \(output=\)"):
