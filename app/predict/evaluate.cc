@@ -117,10 +117,11 @@ absl::StatusOr<EvalSummary> EvaluateModel(EvaluateOptions options, const OnNote&
                                {"add_column"}),
                    "name rows of text, such as *.csv or *.parquet");
   }
-  return WithModel(&options, note,
-                   [&](const ModelConfig& config, ParameterClient& client, const JobOptions& job) {
-                     return Evaluate(config, client, options.data, job);
-                   });
+  return WithModel(
+      &options, note,
+      [&](const model::ModelConfig& config, ParameterClient& client, const JobOptions& job) {
+        return Evaluate(config, client, options.data, job);
+      });
 }
 
 absl::StatusOr<EvalSummary> PredictDataSets(EvaluateOptions options, const std::string& output,

@@ -49,16 +49,10 @@ struct LabeledTokens {
 };
 
 // The next line that is not empty; false at the end.
-absl::StatusOr<bool> NextTokens(LineReader& lines, TextFormat format, LabeledTokens* next) {
-  next->tokens.clear();
-  while (next->tokens.empty()) {
-    absl::string_view line;
-    CISTERN_ASSIGN_OR_RETURN(const bool found, lines.Next(&line));
-    if (!found) return false;
-    next->tokens = LineTokens(line, format);
-  }
+absl::StatusOr<bool> NextLabeled(LineReader& lines, TextFormat format, LabeledTokens* next) {
+  CISTERN_ASSIGN_OR_RETURN(const bool found, NextTokens(lines, format, &next->tokens));
   next->label = "";
-  if (!HasLabel(next->tokens)) return true;
+  if (!found || !HasLabel(next->tokens)) return found;
   next->label = next->tokens[0];
   next->tokens.erase(next->tokens.begin());
   return true;
@@ -76,7 +70,7 @@ class FieldText : public TextTable {
   const std::vector<std::string>& columns() const override { return columns_; }
   absl::StatusOr<bool> Next(TextRow* row) override {
     LabeledTokens next;
-    CISTERN_ASSIGN_OR_RETURN(const bool found, NextTokens(*lines_, format_, &next));
+    CISTERN_ASSIGN_OR_RETURN(const bool found, NextLabeled(*lines_, format_, &next));
     if (!found) return false;
     row->line = lines_->line();
     row->fields.assign(1, next.label);
@@ -99,7 +93,7 @@ absl::StatusOr<std::vector<std::string>> ColumnsOf(const std::string& path,
   FieldNames names;
   LabeledTokens next;
   while (true) {
-    CISTERN_ASSIGN_OR_RETURN(const bool found, NextTokens(*lines, kind.format, &next));
+    CISTERN_ASSIGN_OR_RETURN(const bool found, NextLabeled(*lines, kind.format, &next));
     if (!found) break;
     kind.add_names(next.tokens, &names);
   }

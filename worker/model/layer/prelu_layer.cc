@@ -6,7 +6,7 @@
 #include "worker/model/layer/layer_list.h"
 #include "worker/model/layer/layer_site.h"
 
-namespace cistern {
+namespace cistern::model {
 namespace {
 
 using namespace grammar;
@@ -58,4 +58,4 @@ LayerGrammar DescribePrelu() {
       MakePreluLayer);
 }
 
-}  // namespace cistern
+}  // namespace cistern::model
