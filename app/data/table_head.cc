@@ -4,7 +4,7 @@
 #include "common/base/shown_text.h"
 #include "worker/data/prepare/column_list.h"
 #include "worker/data/prepare/laid_out_table.h"
-#include "worker/data/prepare/ordered_table.h"
+#include "worker/data/recipe/ordered_table.h"
 #include "worker/data/recipe/table_files.h"
 
 namespace cistern::app {

@@ -1,6 +1,9 @@
 """The scores of a stream: each pass before it is trained, or a part of it."""
 
+import contextlib
 import json
+import signal
+import subprocess
 import unittest
 
 from programs import Samples, Servers, finish, start
@@ -135,6 +138,29 @@ class CalibrationTest(WorkersTest):
         parts = self.train("parts")
         self.assertIn("0 of the last 2400 samples", self.warnings("parts")[0])
         self.assertEqual(parts, self.train("whole"))
+
+    def test_stops_inside_a_pass_change_no_bit(self):
+        """Of 70,000 samples a pass the last 65,536 are scored after it: a stop waits for the pass, or leaves all of them."""
+        self.ROWS = 70_000
+        self.write_model_with(calibrate=0.2)
+        for i in range(2):
+            samples = Samples(3500, seed=60 + i)
+            samples.rows *= 20
+            samples.write(self.source / f"{i}.norm")
+        whole = self.train("whole", "--set", "solver.batchsize=200")
+        code, stops = 130, 0
+        while code == 130:
+            process = start("cistern", "train", self.config, "--out", self.folder / "stopped", "--stream", self.source, "--once",
+                            "--threads", 1, "--set", f"cistern.stream.samples={self.ROWS}", "--set", "solver.batchsize=200")
+            self.addCleanup(self.end, process)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.25 + 0.07 * stops)
+            process.send_signal(signal.SIGTERM)
+            finish(process)
+            code, stops = process.returncode, stops + 1
+        self.assertEqual(code, 0)
+        folder = self.folder / "stopped/model"
+        self.assertEqual({str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("part-*")}, whole)
 
 
 if __name__ == "__main__":

@@ -22,4 +22,13 @@ std::vector<bool> DrawBatches(absl::Span<const uint64_t> sizes, uint64_t most, u
   return is_drawn;
 }
 
+size_t FirstOfLast(absl::Span<const uint64_t> sizes, uint64_t most) {
+  size_t first = sizes.size();
+  for (uint64_t samples = 0; first > 0; --first) {
+    samples += sizes[first - 1];
+    if (samples > most && first < sizes.size()) break;
+  }
+  return first;
+}
+
 }  // namespace cistern

@@ -1,4 +1,4 @@
-// Which batches of a pass are scored before it is trained, if not all of them.
+// Which batches of a pass of a stream are scored, if not all of them.
 #pragma once
 
 #include <cstdint>
@@ -15,5 +15,9 @@ namespace cistern {
 // sizes: samples of the batches. most: samples that are drawn at most, but at least one batch; 0:
 // all. draw: any number; another one for each pass.
 std::vector<bool> DrawBatches(absl::Span<const uint64_t> sizes, uint64_t most, uint64_t draw);
+
+// The first of the last batches, which have `most` samples at most, but are one at least. 0: there
+// are no others.
+size_t FirstOfLast(absl::Span<const uint64_t> sizes, uint64_t most);
 
 }  // namespace cistern

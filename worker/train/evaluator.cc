@@ -10,7 +10,6 @@
 #include "worker/model/config/grammar.h"
 #include "worker/model/metric/metric_set.h"
 #include "worker/report/score_detail.h"
-#include "worker/train/batch_draw.h"
 #include "worker/train/score_sort.h"
 #include "worker/train/scored_batch.h"
 
@@ -246,11 +245,8 @@ absl::Status Evaluator::Score(const data::Pass& pass, const std::vector<bool>* i
   return absl::OkStatus();
 }
 
-absl::StatusOr<EvalSummary> Evaluator::ScorePass(const ReadyPass& ready, uint64_t most,
-                                                 uint64_t draw) {
-  std::vector<uint64_t> sizes;
-  for (const data::HostBatch& batch : ready.pass->batches) sizes.push_back(batch.all);
-  const std::vector<bool> is_drawn = DrawBatches(sizes, most, draw);
+absl::StatusOr<EvalSummary> Evaluator::ScorePass(const ReadyPass& ready,
+                                                 const std::vector<bool>& is_drawn) {
   std::vector<model::PassTable*> tables;
   for (const auto& table : ready.tables) tables.push_back(table.get());
   Scores scores(config_, labels_, device_);

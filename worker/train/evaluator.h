@@ -55,10 +55,10 @@ class Evaluator {
   // kDataLoss: a label or a prediction is not a finite number.
   absl::StatusOr<EvalSummary> Run(const ReadyPass* live, const Visit& visit = nullptr,
                                   const Inspect& inspect = nullptr);
-  // Predicts and scores samples of a pass that is about to be trained, from its own rows, which do
-  // not change: those of the batches that DrawBatches draws, `most` samples at most. No table may
-  // defer updates. GAUC is left out if there are several workers: they hold rows in place of keys.
-  absl::StatusOr<EvalSummary> ScorePass(const ReadyPass& ready, uint64_t most, uint64_t draw);
+  // Predicts and scores samples of a pass before or after it is trained, from its own rows, which
+  // do not change: those of the batches that are drawn. No table may defer updates. GAUC is left
+  // out if there are several workers: they hold rows in place of keys.
+  absl::StatusOr<EvalSummary> ScorePass(const ReadyPass& ready, const std::vector<bool>& is_drawn);
 
  private:
   class Scores;  // of the samples so far

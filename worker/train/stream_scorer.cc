@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "worker/report/score_detail.h"
+#include "worker/train/batch_draw.h"
 #include "worker/train/calibration.h"
 
 namespace cistern {
@@ -20,6 +21,12 @@ bool DefersUpdates(const model::ModelConfig& config) {
 // are of all.
 bool Calibrates(const model::CisternConfig& config) {
   return config.calibrate > 0 && config.negative_rate == 1;
+}
+
+std::vector<uint64_t> SizesOf(const data::Pass& pass) {
+  std::vector<uint64_t> sizes;
+  for (const data::HostBatch& batch : pass.batches) sizes.push_back(batch.all);
+  return sizes;
 }
 
 }  // namespace
@@ -45,8 +52,9 @@ absl::StatusOr<std::optional<PassScore>> StreamScorer::Score(const ReadyPass& re
                                                              uint64_t draw) {
   const model::StreamConfig& stream = *config_.cistern.stream;
   if (!stream.scores) return std::nullopt;
-  CISTERN_ASSIGN_OR_RETURN(const EvalSummary scored,
-                           evaluator_.ScorePass(ready, stream.score_samples, draw));
+  CISTERN_ASSIGN_OR_RETURN(
+      const EvalSummary scored,
+      evaluator_.ScorePass(ready, DrawBatches(SizesOf(*ready.pass), stream.score_samples, draw)));
   PassScore pass;
   pass.score = {scored.auc, scored.logloss, scored.metrics};
   pass.samples = scored.samples;
@@ -56,11 +64,12 @@ absl::StatusOr<std::optional<PassScore>> StreamScorer::Score(const ReadyPass& re
 }
 
 absl::StatusOr<std::optional<std::string>> StreamScorer::Calibrate(
-    const ReadyPass& ready, uint64_t draw, std::optional<StreamShare>* share) {
-  if (!Calibrates(config_.cistern)) return std::nullopt;
-  CISTERN_ASSIGN_OR_RETURN(
-      const EvalSummary scored,
-      evaluator_.ScorePass(ready, config_.cistern.stream->score_samples, draw));
+    const ReadyPass& ready, std::optional<StreamShare>* share) {
+  const size_t first = FirstCalibrated(*ready.pass);
+  std::vector<bool> is_drawn(ready.pass->batches.size());
+  if (first == is_drawn.size()) return std::nullopt;
+  std::fill(is_drawn.begin() + static_cast<std::ptrdiff_t>(first), is_drawn.end(), true);
+  CISTERN_ASSIGN_OR_RETURN(const EvalSummary scored, evaluator_.ScorePass(ready, is_drawn));
   const std::vector<report::ScoreBin>& bins = scored.scores->bins;
   if (bins.empty()) return std::nullopt;
   if (!*share) *share = StreamShare{.share = config_.cistern.calibrate};
@@ -70,6 +79,11 @@ absl::StatusOr<std::optional<std::string>> StreamScorer::Calibrate(
   CISTERN_RETURN_IF_ERROR(
       model_.ShiftLogits(ShiftToShare(bins, (*share)->share, kMaxShiftOfStream)));
   return warning;
+}
+
+size_t StreamScorer::FirstCalibrated(const data::Pass& pass) const {
+  if (!Calibrates(config_.cistern) || !pass.ends_epoch) return pass.batches.size();
+  return FirstOfLast(SizesOf(pass), kCalibratedSamples);
 }
 
 }  // namespace cistern

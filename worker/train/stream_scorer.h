@@ -28,14 +28,20 @@ class StreamScorer {
   // How good the model is on a pass that it has not seen. nullopt: nobody asks
   // (cistern.stream.score). draw: the number of samples before the pass.
   absl::StatusOr<std::optional<PassScore>> Score(const ReadyPass& ready, uint64_t draw);
-  // After a pass was trained: moves the last bias so that the mean prediction on it is the share of
-  // positives that the stream has (StreamShare), if cistern.calibrate is set. The last batches of a
-  // pass weigh most in what it taught, and a pass without a click teaches that there are none.
-  // Returns what there is to warn of.
-  absl::StatusOr<std::optional<std::string>> Calibrate(const ReadyPass& ready, uint64_t draw,
+  // After the last pass of a slice was trained: moves the last bias so that the mean prediction on
+  // its last batches is the share of positives that the stream has (StreamShare), if
+  // cistern.calibrate is set. These batches weigh most in what it taught, and a pass without a
+  // click teaches that there are none. Returns what there is to warn of.
+  absl::StatusOr<std::optional<std::string>> Calibrate(const ReadyPass& ready,
                                                        std::optional<StreamShare>* share);
+  // The first batch of `pass` that Calibrate scores; their number if it will not. A run does not
+  // stop between two of these: it would score the rest of them alone when it continues, and end
+  // with other bits.
+  size_t FirstCalibrated(const data::Pass& pass) const;
 
  private:
+  static constexpr uint64_t kCalibratedSamples = 65536;  // of a pass, at most
+
   StreamScorer(const model::ModelConfig& config, ParameterClient& client, model::Model& model,
                model::RowStage& stage, DeviceContext& device, group::ProcessGroup* group);
 

@@ -249,6 +249,8 @@ absl::StatusOr<size_t> Trainer::TrainPass(ReadyPass& ready) {
   std::vector<model::PassTable*> tables;
   for (const auto& table : ready.tables) tables.push_back(table.get());
   const std::vector<data::HostBatch>& batches = ready.pass->batches;
+  const size_t last_stop =
+      stream_scorer_ == nullptr ? batches.size() : stream_scorer_->FirstCalibrated(*ready.pass);
   size_t launched = 0, trained = 0;
   while (launched < batches.size() && !Stopping() && !LimitReached()) {
     std::vector<const data::HostBatch*> next;
@@ -272,7 +274,9 @@ absl::StatusOr<size_t> Trainer::TrainPass(ReadyPass& ready) {
     if (committer_.has_result()) CISTERN_RETURN_IF_ERROR(FinishCommit());
     CISTERN_ASSIGN_OR_RETURN(const bool interrupted,
                              Interrupted(at_.iterations + (launched - trained)));
-    if (interrupted) Stop(report::StopReason::kInterrupt);
+    if (interrupted && (launched <= last_stop || launched == batches.size())) {
+      Stop(report::StopReason::kInterrupt);
+    }
   }
   for (; trained < launched; ++trained) {  // interrupted
     CISTERN_RETURN_IF_ERROR(FinishStep(batches[trained].all));
@@ -505,10 +509,9 @@ absl::Status Trainer::Calibrate(const ReadyPass& live) {
       ShiftToShare(bins, config_.cistern.calibrate_exact ? share : ExpectedShare(bins, share)));
 }
 
-// Of a pass that was stopped inside, only the rest is scored, when that is trained.
 absl::Status Trainer::CalibrateStream(const ReadyPass& ready, Position* next) {
   CISTERN_ASSIGN_OR_RETURN(const std::optional<std::string> warning,
-                           stream_scorer_->Calibrate(ready, next->samples, &next->stream_share));
+                           stream_scorer_->Calibrate(ready, &next->stream_share));
   if (!warning) return absl::OkStatus();
   Progress progress = Now(report::RunEvent::kWarning);
   progress.message = *warning;

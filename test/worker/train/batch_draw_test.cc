@@ -25,6 +25,18 @@ TEST(BatchDraw, TakesAllOfSmallPasses) {
   EXPECT_TRUE(DrawBatches({}, 10, 5).empty());
 }
 
+TEST(BatchDraw, TheLastBatchesAreOneAtLeast) {
+  EXPECT_EQ(FirstOfLast({}, 10), 0u);
+  EXPECT_EQ(FirstOfLast({7}, 3), 0u);
+  EXPECT_EQ(FirstOfLast({7, 7}, 3), 1u);
+  const std::vector<uint64_t> sizes = {100, 100, 100, 7};
+  EXPECT_EQ(FirstOfLast(sizes, 7), 3u);
+  EXPECT_EQ(FirstOfLast(sizes, 106), 3u);
+  EXPECT_EQ(FirstOfLast(sizes, 107), 2u);
+  EXPECT_EQ(FirstOfLast(sizes, 306), 1u);
+  EXPECT_EQ(FirstOfLast(sizes, 307), 0u);
+}
+
 TEST(BatchDraw, DrawsAsManyAsFitSpreadOverThePass) {
   for (uint64_t count = 1; count < 40; ++count) {
     std::vector<uint64_t> sizes(count, 50);
