@@ -82,7 +82,7 @@ absl::StatusOr<std::optional<std::string>> StreamScorer::Calibrate(
 }
 
 size_t StreamScorer::FirstCalibrated(const data::Pass& pass) const {
-  if (!Calibrates(config_.cistern) || !pass.ends_epoch) return pass.batches.size();
+  if (!Calibrates(config_.cistern)) return pass.batches.size();
   return FirstOfLast(SizesOf(pass), kCalibratedSamples);
 }
 

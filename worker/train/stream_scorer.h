@@ -28,7 +28,7 @@ class StreamScorer {
   // How good the model is on a pass that it has not seen. nullopt: nobody asks
   // (cistern.stream.score). draw: the number of samples before the pass.
   absl::StatusOr<std::optional<PassScore>> Score(const ReadyPass& ready, uint64_t draw);
-  // After the last pass of a slice was trained: moves the last bias so that the mean prediction on
+  // After a pass was trained: moves the last bias so that the mean prediction on
   // its last batches is the share of positives that the stream has (StreamShare), if
   // cistern.calibrate is set. These batches weigh most in what it taught, and a pass without a
   // click teaches that there are none. Returns what there is to warn of.
