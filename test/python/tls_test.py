@@ -53,7 +53,7 @@ class Tls(unittest.TestCase):
             self.assertEqual(len(cs.status(self.servers.addresses)["servers"]), 2)
 
     def test_without_certificates_the_error_says_so(self):
-        with self.assertRaisesRegex(cs.Error, "the server speaks TLS"):
+        with self.assertRaisesRegex(cs.Error, "the server requires TLS"):
             cs.connect(self.servers.addresses, timeout=1)
         with self.assertRaisesRegex(cs.Error, "none.crt"):
             self.connect("none")

@@ -272,7 +272,7 @@ TEST_F(ServerTlsTest, AProbeSaysWhyTheyDoNotAcceptEachOther) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(words));
     EXPECT_FALSE(FixOf(status).empty());
   };
-  expect(probe({}), absl::StatusCode::kFailedPrecondition, "the server speaks TLS");
+  expect(probe({}), absl::StatusCode::kFailedPrecondition, "the server requires TLS");
   const TestAuthority other;
   const TlsFiles foreign = other.Issue("reader", {Role::kReader});
   expect(probe(foreign), kDenied, "the server's certificate is not accepted");

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_format.h"
+#include "common/base/shown_text.h"
 #include "worker/data/prepare/column_name.h"
 #include "worker/data/recipe/value_text.h"
 
@@ -122,7 +123,7 @@ class LeakCheck {
                  all = static_cast<double>(positives_) / rows;
     if (share * (1 - all) < kMinSuspectOdds * all * (1 - share)) return "";
     return absl::StrFormat("%.0f%% of the rows with another value than '%s' are positive",
-                           100 * positives / others, std::string(most->first));
+                           100 * positives / others, ShownText(most->first, 40));
   }
   // The AUC of the click rate of each row's value in the other rows.
   double AucOfValues(size_t column, const Counts& by_value) const {

@@ -1,6 +1,7 @@
 #include "worker/data/recipe/known_names.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -65,8 +66,11 @@ const std::string* FindInAnyCase(absl::string_view name, const std::vector<std::
 
 std::vector<std::string> KnownNames(const std::vector<std::string>& columns,
                                     const std::vector<std::string>& known) {
+  const std::set<absl::string_view> exact(known.begin(),
+                                          known.end());  // a table may have thousands
   std::vector<std::string> names = columns;
   for (std::string& name : names) {
+    if (exact.count(name) > 0) continue;
     const std::string* const other = FindInAnyCase(name, known);
     if (other == nullptr || IsSame(name, *other)) continue;
     // Of two columns that differ in case, neither is the known one.

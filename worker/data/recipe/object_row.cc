@@ -1,6 +1,6 @@
 #include "worker/data/recipe/object_row.h"
 
-#include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -20,14 +20,14 @@ ObjectRow::ObjectRow(const Recipe& recipe, std::vector<std::string> columns)
 }
 
 void ObjectRow::TakeOtherCases() {
+  std::set<std::string> there;
+  for (const JsonMember& member : members_) {
+    if (IsKnown(member.name)) there.insert(member.name);
+  }
   for (JsonMember& member : members_) {
     if (IsKnown(member.name)) continue;
     const auto known = names_.find(absl::AsciiStrToLower(member.name));
-    if (known == names_.end()) continue;
-    const bool is_there =
-        std::any_of(members_.begin(), members_.end(),
-                    [&](const JsonMember& other) { return other.name == known->second; });
-    if (!is_there) member.name = known->second;
+    if (known != names_.end() && there.insert(known->second).second) member.name = known->second;
   }
 }
 
