@@ -4,7 +4,7 @@
 #   scripts/test.sh              CISTERN_PRESET: release (default), dev, asan, tsan or clang
 #
 # CISTERN_TRIALS=1 also runs the trials of deploy (Slurm, Kubernetes, systemd, a rolling upgrade), which take ten minutes.
-# Runs unit tests first, then the rest (integration, golden, fuzz), even if some fail. The exit code is 1
+# Runs unit tests first, then the rest (integration, golden, fuzz, Python), even if some fail. The exit code is 1
 # if any test failed. JUnit reports: build/PRESET/test-*.xml.
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@" # of "sh scripts/test.sh"
 set -euo pipefail
@@ -105,9 +105,9 @@ build_wheel() {
   CISTERN_WHEEL_LEVEL=1 nice -n 5 scripts/build_wheel.sh "$preset" >"$build/wheel.log" 2>&1
 }
 
-# test_python: installs the wheel, and runs its tests there.
-test_python() {
-  if [ "$preset" != release ]; then return; fi
+# install_wheel: whether the tests of the Python package can run: the wheel was built, and is installed.
+install_wheel() {
+  if [ "$preset" != release ]; then return 1; fi
   if ! wait "$wheel"; then
     if grep -qE 'No matching distribution|Could not find a version' "$build/wheel.log"; then
       echo "test: pip cannot install nanobind: the Python package and its tests are skipped" >&2
@@ -115,10 +115,12 @@ test_python() {
       tail -n 20 "$build/wheel.log" >&2
       failed=1
     fi
-    return
+    return 1
   fi
-  build/python_env/bin/python -m pip install -q --force-reinstall --no-deps --no-index dist/*.whl
-  run_tests python 3 -L '^python$'
+  if ! build/python_env/bin/python -m pip install -q --force-reinstall --no-deps --no-index dist/*.whl; then
+    failed=1
+    return 1
+  fi
 }
 
 # Threads of a test that wait must leave the cores to other tests, as those of the programs do (cli/terminal/openmp_defaults.h).
@@ -128,14 +130,15 @@ wheel=$!
 trap 'kill "$wheel" 2>/dev/null || true' EXIT
 # More tests at once than cores, because some wait for disks and for each other's processes.
 run_tests unit 3 -L '^unit$'
-run_tests others 6 -LE '^(unit|python|trial)$'
+others='unit|trial'
+if ! install_wheel; then others="$others|python"; fi
+run_tests others 6 -LE "^($others)\$"
 if [ "${CISTERN_TRIALS:-}" = 1 ]; then run_tests trials 1 -L '^trial$'; fi
-test_python
 
 echo
 echo "== summary ($preset, $((SECONDS - started)) s in all)"
 grep -hE 'tests passed|The following tests FAILED|^\s+[0-9]+ - .*\(' \
-  "$build"/test-{unit,others,trials,python}.log 2>/dev/null || true
+  "$build"/test-{unit,others,trials}.log 2>/dev/null || true
 if ! grep -qE 'tests passed' "$build/test-unit.log"; then
   echo "test: no unit test ran. Was the project configured with CISTERN_BUILD_TESTS=OFF?" >&2
   failed=1
