@@ -5,7 +5,21 @@
 #include "cuda/op/primitive/map_packs.cuh"
 #include "cuda/op/primitive/reduce.cuh"
 
-namespace cistern::op::gpu {
+namespace cistern::op {
+namespace gpu {
+namespace {
+
+template <typename F>
+struct SlopesOf : ColumnsOf<F> {};
+
+}  // namespace
+}  // namespace gpu
+
+// A choice for each element takes registers: a thread computes two rows, else the compiler spills.
+template <typename F>
+inline constexpr unsigned kMatrices<gpu::SlopesOf<F>> = 2;
+
+namespace gpu {
 namespace {
 
 template <typename T>
@@ -13,7 +27,7 @@ void PreluOf(const T* x, const float* slope, T* y, size_t b, size_t n, Stream& s
   MapMatrices(
       "Prelu", b, n, Write::kOverwrite, y, n, stream,
       [=] __device__(float in, float a) { return in > 0.0f ? in : a * in; }, RowsOf<T>{x, n},
-      ColumnsOf<float>{slope});
+      SlopesOf<float>{{slope}});
 }
 
 // dslope first: dx may be dy.
@@ -31,7 +45,7 @@ void PreluBackwardOf(const T* x, const float* slope, const T* dy, Write dx_write
   MapMatrices(
       "PreluBackward: dx", b, n, dx_write, dx, n, stream,
       [=] __device__(float in, float g, float a) { return in > 0.0f ? g : a * g; }, RowsOf<T>{x, n},
-      RowsOf<T>{dy, n}, ColumnsOf<float>{slope});
+      RowsOf<T>{dy, n}, SlopesOf<float>{{slope}});
 }
 
 }  // namespace
@@ -47,4 +61,5 @@ void PreluBackward(ConstValues x, const float* slope, ConstValues dy, Write dx_w
   });
 }
 
-}  // namespace cistern::op::gpu
+}  // namespace gpu
+}  // namespace cistern::op
