@@ -20,8 +20,9 @@ struct StreamShare {
   double share = 0.5;                 // between 0 and 1
   double samples = 0, positives = 0;  // since the share last moved
   // The latest samples have less than a tenth of the rarer label that was expected, at least
-  // kMinRarer. A model whose mean is moved back after each of several such passes goes on learning
-  // from them, and its rows take the blame, so only a pass for which the share moved is corrected.
+  // kMinRarer. If the mean were restored after each of several such passes, the rows of the model
+  // would learn from the next one what the bias must not: that its users and items are bad. So only
+  // a pass for which the share moved is corrected.
   bool lacks_label = false;
   bool operator==(const StreamShare&) const = default;
 };

@@ -65,7 +65,7 @@ TEST(StreamShare, ReturnsWithTheLabels) {
   EXPECT_NEAR(share.share, 0.1, 0.001);
 }
 
-// After small passes of one class the mean is left as it is, until the other label comes again.
+// Small passes of one class are not corrected until the other label comes back.
 TEST(StreamShare, SmallPassesOfOneClassAreNotCorrected) {
   StreamShare share = {0.1};
   EXPECT_TRUE(Corrects(Pass(100, 10), &share));
