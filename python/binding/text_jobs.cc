@@ -218,6 +218,11 @@ std::string CriteoRun(const std::vector<Path>& days, const Path& out, nb::dict g
       });
 }
 
+absl::StatusOr<std::string> JoinedTables(const std::vector<std::string>& files) {
+  if (files.empty()) return absl::InvalidArgumentError("the list of tables is empty: name a file");
+  return app::JoinTables(files.front(), {files.begin() + 1, files.end()});
+}
+
 std::string HeadRun(const std::vector<Path>& tables, nb::dict given) {
   Keywords keywords(std::move(given));
   app::TableHeadOptions options;
@@ -228,8 +233,7 @@ std::string HeadRun(const std::vector<Path>& tables, nb::dict given) {
   keywords.CheckAllRead("data.head");
   const std::vector<std::string> files = TextsOf(tables);
   return RunJob(nb::none(), [options, files](const app::JobCalls&) mutable -> absl::StatusOr<Json> {
-    CISTERN_ASSIGN_OR_RETURN(options.table,
-                             app::JoinTables(files.front(), {files.begin() + 1, files.end()}));
+    CISTERN_ASSIGN_OR_RETURN(options.table, JoinedTables(files));
     CISTERN_ASSIGN_OR_RETURN(const app::TableHead head, app::ReadTableHead(options));
     return app::JsonOf(head);
   });
@@ -244,17 +248,16 @@ std::string InitRun(const std::vector<Path>& tables, const Path& out, bool overw
   options.out = out.string();
   options.overwrite = overwrite;
   const std::vector<std::string> files = TextsOf(tables);
-  return RunJob(
-      std::move(on_line),
-      [options, files](const app::JobCalls& calls) mutable -> absl::StatusOr<Json> {
-        CISTERN_ASSIGN_OR_RETURN(options.table,
-                                 app::JoinTables(files.front(), {files.begin() + 1, files.end()}));
-        CISTERN_ASSIGN_OR_RETURN(const app::InspectedTable table, app::InitModel(options, calls));
-        Json json = app::JsonOf(table);
-        json["model"] = absl::StrCat(options.out, "/", app::kRunModelFile);
-        json["recipe"] = absl::StrCat(options.out, "/", data::kRecipeFile);
-        return json;
-      });
+  return RunJob(std::move(on_line),
+                [options, files](const app::JobCalls& calls) mutable -> absl::StatusOr<Json> {
+                  CISTERN_ASSIGN_OR_RETURN(options.table, JoinedTables(files));
+                  CISTERN_ASSIGN_OR_RETURN(const app::InspectedTable table,
+                                           app::InitModel(options, calls));
+                  Json json = app::JsonOf(table);
+                  json["model"] = absl::StrCat(options.out, "/", app::kRunModelFile);
+                  json["recipe"] = absl::StrCat(options.out, "/", data::kRecipeFile);
+                  return json;
+                });
 }
 
 }  // namespace

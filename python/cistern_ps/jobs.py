@@ -200,6 +200,8 @@ def train(
     source, serving = _place("stream", stream), _place("publish", publish)
     files: List[str] = []
     if isinstance(config, (list, tuple)):
+        if not config:
+            raise UsageError("config: an empty list", "name a model file, the folder of a run, or tables")
         config, *files = _paths(config)
     with _table_or_model(config) as path, files_of("more", more) as new, _lines(progress) as on_line:
         is_table = _native.is_table(path)

@@ -86,6 +86,10 @@ class DataSets(unittest.TestCase):
         self.assertEqual((head["columns"], head["rows"]), (["y", "user"], [["1", "u1"], ["0", "u2"]]))
         with self.assertRaisesRegex(cs.UsageError, "none.csv"):
             cs.data.head(path / "none.csv")
+        with self.assertRaisesRegex(cs.UsageError, "the list of tables is empty"):
+            cs.data.head([])
+        with self.assertRaisesRegex(cs.UsageError, "config: an empty list"):
+            cs.train([], out=path / "run")
         with self.assertRaisesRegex(cs.UsageError, "label"):
             cs.data.head(path / "head.txt", label="y")
 
